@@ -1,0 +1,63 @@
+"""Celery, as the alarm clock of the engine: a message says "look", the database says what is due.
+
+So the broker may lose or repeat any message. No result is kept, nothing travels but JSON, and no long wait is ever a
+countdown: brokers of Redis' kind deliver those twice.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "durable.settings")
+
+from django.conf import settings
+
+#: One queue a concern, so that long runs cannot starve the sweeper.
+RUNS, SWEEPS, RETENTION = "runs", "sweeps", "retention"
+
+app = Celery("interlock")
+
+
+def transport_options(url: str) -> dict[str, float]:
+    """Redis' kind alone: how soon a dead worker's messages come back (by default minutes), and how long a call may hang."""
+    if not url.startswith(("redis", "valkey")):
+        return {}
+    return {
+        "visibility_timeout": 600,
+        "unacked_restore_interval": 2,
+        "unacked_restore_throttle": 1,
+        "socket_timeout": 10,
+        "socket_connect_timeout": 2,
+    }
+
+
+def schedule(every: timedelta) -> dict[str, dict[str, object]]:
+    """Beat's plan. A sweep that nobody took in time is dropped: the next one sees the same."""
+    options = {"queue": SWEEPS, "expires": max(2 * every.total_seconds(), 5)}
+    return {"sweep": {"task": "durable.sweep", "schedule": every, "options": options}}
+
+
+app.conf.update(
+    broker_url=settings.CELERY_BROKER_URL.replace("valkey://", "redis://", 1) or "memory://",
+    broker_transport_options=transport_options(settings.CELERY_BROKER_URL),
+    broker_connection_retry_on_startup=True,
+    accept_content=["json"],
+    task_serializer="json",
+    result_backend=None,
+    task_ignore_result=True,
+    task_acks_late=True,
+    task_reject_on_worker_lost=True,
+    task_default_queue=RUNS,
+    task_routes={"durable.sweep": {"queue": SWEEPS}, "durable.prune": {"queue": RETENTION}},
+    worker_prefetch_multiplier=1,
+    worker_cancel_long_running_tasks_on_connection_loss=False,
+    worker_hijack_root_logger=False,
+    enable_utc=True,
+    timezone="UTC",
+    beat_schedule=schedule(settings.SWEEP_SECONDS),
+    beat_schedule_filename=str(settings.INTERLOCK_DATA / "beat-schedule"),
+)
+app.autodiscover_tasks(["durable"])

@@ -1,0 +1,34 @@
+"""What must be true before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Warning, register
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import import_string
+
+
+def require_services() -> None:
+    """Refuse to start a process whose database, broker or keys nobody has named.
+
+    Raises ImproperlyConfigured with every missing name in one line.
+    """
+    missing: list[str] = settings.MISSING
+    if missing:
+        raise ImproperlyConfigured(
+            f"{', '.join(missing)} must be set. `make up` brings its own; while it runs, other commands find them."
+        )
+
+
+@register()
+def dotted_paths(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """A gatekeeper that cannot be imported would stop the first gate, not the start: find it now."""
+    try:
+        import_string(settings.INTERLOCK_GATEKEEPER)
+    except ImportError as error:
+        return [Warning(f"INTERLOCK_GATEKEEPER cannot be imported: {error}", id="interlock.W001")]
+    return []

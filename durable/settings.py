@@ -1,0 +1,203 @@
+"""All settings. Each is read from the environment by a typed reader that refuses a bad value in one line."""
+
+from __future__ import annotations
+
+import base64
+import os
+from typing import Any
+from urllib.parse import urlsplit
+
+import dj_database_url
+from csp.constants import NONE, SELF
+
+from durable.env import (
+    BASE_DIR,
+    INTERLOCK_DATA,
+    MISSING,
+    env_bool,
+    env_int,
+    env_key,
+    env_list,
+    env_seconds,
+    env_secret,
+    env_str,
+    env_url,
+)
+
+
+def database(url: str, *, pool: int, persistent: bool) -> dict[str, Any]:
+    """Django's settings for one role. A pool of connections where many requests share a process, else one that is kept."""
+    if not url:
+        # Nobody listens there: only commands that need no database come this far (`checks.require_services`).
+        url = "postgresql://nobody@127.0.0.1:1/none"
+    found = dict(dj_database_url.parse(url))
+    found["CONN_MAX_AGE"] = None if persistent and not pool else 0
+    found["CONN_HEALTH_CHECKS"] = True
+    options = {"server_side_binding": True, "prepare_threshold": 5, "connect_timeout": 5}
+    if pool:
+        # Persistent connections leak under ASGI, one per thread; a pool bounds them.
+        options |= {"pool": {"min_size": 1, "max_size": pool, "timeout": 5}}
+    found["OPTIONS"] = {**found.get("OPTIONS", {}), **options}
+    return found
+
+
+# The deployment.
+DEBUG = env_bool("DEBUG", False)
+SECRET_KEY = env_secret("DJANGO_SECRET_KEY")
+if not SECRET_KEY:
+    MISSING.append("DJANGO_SECRET_KEY")
+    SECRET_KEY = base64.b64encode(os.urandom(48)).decode()
+PUBLIC_URL = env_url("INTERLOCK_PUBLIC_URL", "http://127.0.0.1:8000", schemes=("http", "https")).rstrip("/")
+ALLOWED_HOSTS = env_list(
+    "ALLOWED_HOSTS", ("localhost", "127.0.0.1", "[::1]", urlsplit(PUBLIC_URL).hostname or "")
+)
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+
+# Parts. The application's role may add to a ledger but not change it; the owner's role is for `migrate` alone.
+_POSTGRES = ("postgresql", "postgres")
+DATABASE_URL = env_url("DATABASE_URL", schemes=_POSTGRES, required=True)
+DATABASE_OWNER_URL = env_url("DATABASE_OWNER_URL", DATABASE_URL, schemes=_POSTGRES)
+DATABASES = {
+    "default": database(DATABASE_URL, pool=env_int("DATABASE_POOL", 0, low=0, high=100), persistent=True),
+    "owner": database(DATABASE_OWNER_URL, pool=0, persistent=False),
+}
+CELERY_BROKER_URL = env_url(
+    "CELERY_BROKER_URL", schemes=("redis", "rediss", "redis+socket", "valkey", "amqp", "amqps"), required=True
+)
+
+# The engine.
+INTERLOCK_SEAL_KEY = env_key("INTERLOCK_SEAL_KEY")
+INTERLOCK_HASH_KEY = env_key("INTERLOCK_HASH_KEY")
+INTERLOCK_GATEKEEPER = env_str("INTERLOCK_GATEKEEPER", "approvals.gatekeeper.Gatekeeper")
+INTERLOCK_AGENTS = env_list("INTERLOCK_AGENTS", ("durable.agents.refund_desk",))
+LEASE_SECONDS = env_seconds("LEASE_SECONDS", 15, low=1, high=3600)
+SWEEP_SECONDS = env_seconds("SWEEP_SECONDS", 2, low=0.1, high=300)
+GATE_DECIDE_SECONDS = env_seconds("GATE_DECIDE_SECONDS", 3 * 86400, low=1, high=366 * 86400)
+GATE_ACT_SECONDS = env_seconds("GATE_ACT_SECONDS", 86400, low=1, high=366 * 86400)
+
+# Vendors. Without a base address the payment vendor is the real one.
+STRIPE_API_KEY = env_secret("STRIPE_API_KEY")
+STRIPE_API_BASE = env_url("STRIPE_API_BASE", schemes=("http", "https")).rstrip("/")
+SHOP_API_BASE = env_url("SHOP_API_BASE", schemes=("http", "https")).rstrip("/")
+
+# Mail: to a server where one is named, else into files of the data folder.
+EMAIL_HOST = env_str("EMAIL_HOST")
+EMAIL_PORT = env_int("EMAIL_PORT", 587, low=1, high=65535)
+EMAIL_HOST_USER = env_str("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = env_secret("EMAIL_HOST_PASSWORD")
+EMAIL_USE_TLS = env_bool("EMAIL_USE_TLS", True)
+EMAIL_TIMEOUT = 10
+EMAIL_FILE_PATH = str(INTERLOCK_DATA / "mail")
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'filebased'}.EmailBackend"
+DEFAULT_FROM_EMAIL = env_str("DEFAULT_FROM_EMAIL", "interlock@localhost")
+
+# Django.
+INSTALLED_APPS = [
+    "durable",
+    "approvals",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "csp",
+    "django_htmx",
+    "template_partials",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "servestatic.middleware.ServeStaticMiddleware",
+    "durable.middleware.DatabaseAway",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "durable.middleware.NoStore",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "durable.urls"
+ASGI_APPLICATION = "durable.asgi.application"
+WSGI_APPLICATION = "durable.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+# Static files carry a hash in their names, so `collectstatic` must have run; tests take them as they lie.
+_HASHED = env_bool("STATIC_HASHED", True)
+STATIC_URL = "/static/"
+STATIC_ROOT = env_str("STATIC_ROOT", str(INTERLOCK_DATA / "static"))
+STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else []
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"
+        if _HASHED
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+SERVESTATIC_USE_FINDERS = SERVESTATIC_AUTOREFRESH = not _HASHED
+
+# Doors.
+_HTTPS = PUBLIC_URL.startswith("https:")
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+    }
+}
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_HSTS_SECONDS = 365 * 86400 if _HTTPS else 0
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env_bool("BEHIND_PROXY", False) else None
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_AGE = 12 * 3600
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "/"
+_VALIDATORS = ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}Validator"} for name in _VALIDATORS
+]
+
+# One line an event, to stdout, never a payload: arguments and answers stay in the database.
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {
+        "stdout": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout", "formatter": "line"}
+    },
+    "root": {
+        "handlers": ["stdout"],
+        "level": env_str("LOG_LEVEL", "INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR")),
+    },
+    "loggers": {"django": {"level": "INFO", "handlers": [], "propagate": True}},
+}

@@ -1,0 +1,13 @@
+"""Addresses: the console's own, and two for machines."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+
+from durable.health import healthz, readyz
+
+urlpatterns = [
+    path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
+    path("", include("approvals.urls")),
+]
