@@ -1,0 +1,115 @@
+"""One value, one sequence of bytes: canonical JSON (RFC 8785) and the hashes over it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+from uuid import UUID
+
+import rfc8785
+
+from durable.errors import Invalid
+from durable.text import MAX_DEPTH, MAX_INT, check_json, check_text, join
+
+MAX_CANONICAL_BYTES = 16 * 1024 * 1024
+_MAX_DECIMAL_DIGITS = 64
+_MIN_SECRET_BYTES = 16
+
+
+def plain(value: object, field: str = "value") -> Any:
+    """`value` as plain JSON, in new containers: dict, list, str, int, float, bool, None.
+
+    A Decimal becomes a string in plain notation as it is written (4E+1 -> "40", 40.00 -> "40.00"), an aware
+    datetime ISO 8601 in UTC with `Z`, a date or UUID its text, an enum its value. All else is `Invalid`.
+    """
+    built = _plain(value, field, 0)
+    check_json(built, field, max_bytes=MAX_CANONICAL_BYTES)
+    return built
+
+
+def canonical(value: object, field: str = "value") -> bytes:
+    """The RFC 8785 bytes of `value` (see `plain`). The order of keys does not matter; 1 and 1.0 are equal."""
+    return rfc8785.dumps(_exact(plain(value, field)))
+
+
+def sha256(data: bytes) -> str:
+    """SHA-256 as 64 hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest(value: object, field: str = "value") -> str:
+    """SHA-256 over the canonical bytes of `value`."""
+    return sha256(canonical(value, field))
+
+
+def keyed_hash(kind: str, value: str, secret: bytes) -> str:
+    """HMAC-SHA256 (hexadecimal) by which a subject is found without storing its name.
+
+    `kind` is what the value is (`order`, `customer`), so that equal texts of two kinds differ. The value is
+    compared as a person would: surrounding spaces, case and the way accents are composed do not count. Each
+    field is prefixed with its length: no two pairs run together. `secret` has at least 16 bytes.
+    """
+    if len(secret) < _MIN_SECRET_BYTES:
+        raise Invalid("secret", f"must have at least {_MIN_SECRET_BYTES} bytes")
+    mac = hmac.new(secret, digestmod=hashlib.sha256)
+    for part in (check_text(kind, "kind"), _normal(check_text(value, kind))):
+        data = part.encode("utf-8")
+        mac.update(len(data).to_bytes(8, "big") + data)
+    return mac.hexdigest()
+
+
+def _normal(value: str) -> str:
+    # Unicode's canonical caseless match folds the decomposed form; composing afterwards only shortens it.
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", value.strip()).casefold())
+
+
+def _plain(value: object, field: str, depth: int) -> Any:
+    if isinstance(value, Mapping | list | tuple):
+        if depth >= MAX_DEPTH:
+            return value  # check_json refuses it, in its own words
+        if isinstance(value, Mapping):
+            # Keys stay as they are: check_json names the one that is not text.
+            return {key: _plain(item, join(field, key), depth + 1) for key, item in value.items()}
+        return [_plain(item, join(field, place), depth + 1) for place, item in enumerate(value)]
+    if isinstance(value, Enum):
+        return _plain(value.value, field, depth)
+    if isinstance(value, Decimal):
+        return _decimal(value, field)
+    if isinstance(value, datetime):
+        return _moment(value, field)
+    if isinstance(value, date | UUID):
+        return str(value)
+    return value
+
+
+def _decimal(value: Decimal, field: str) -> str:
+    if not value.is_finite():
+        raise Invalid(field, "must be a finite number, not NaN or infinity")
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int)
+    if max(abs(exponent), abs(value.adjusted())) > _MAX_DECIMAL_DIGITS:
+        raise Invalid(field, f"must have at most {_MAX_DECIMAL_DIGITS} digits before or after the point")
+    return format(abs(value) if value.is_zero() else value, "f")
+
+
+def _moment(value: datetime, field: str) -> str:
+    if value.utcoffset() is None:
+        raise Invalid(field, "must be a time with a time zone")
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+
+
+def _exact(value: Any) -> Any:
+    """The same, with ±2^53 as floats: the library stops one short of it, though a double holds it exactly."""
+    if isinstance(value, dict):
+        return {key: _exact(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_exact(item) for item in value]
+    if isinstance(value, int) and abs(value) == MAX_INT:
+        return float(value)
+    return value
