@@ -1,0 +1,40 @@
+"""Money of a run's budget: reserved at the intent, then spent or given back. Minor units throughout.
+
+Each change is one conditional update, so that eight workers that compete for the last unit get it once.
+"""
+
+from __future__ import annotations
+
+from django.db.models import F
+
+from durable.errors import BudgetExhausted
+from durable.models import Purse, Run
+from durable.money import from_minor
+
+
+def reserve(run: Run, amount_minor: int, currency: str) -> None:
+    """Reserve an amount before it can leave. Raises BudgetExhausted; then nothing is reserved."""
+    purse = Purse.objects.filter(budget_id=run.budget_id, currency=currency)
+    fits = purse.filter(limit_minor__gte=F("reserved_minor") + F("spent_minor") + amount_minor)
+    if fits.update(reserved_minor=F("reserved_minor") + amount_minor):
+        return
+    found = purse.first()
+    if found is None:
+        raise BudgetExhausted("money", f"the budget of {run.ref} has no limit in {currency}; such money is refused")
+    left = from_minor(found.limit_minor - found.reserved_minor - found.spent_minor, currency)
+    asked = from_minor(amount_minor, currency)
+    raise BudgetExhausted("money", f"{asked} {currency} asked, {left} {currency} left in the budget of {run.ref}")
+
+
+def give_back(run: Run, amount_minor: int, currency: str) -> None:
+    """Give a reservation back: the effect was refused, failed, or never happened."""
+    Purse.objects.filter(budget_id=run.budget_id, currency=currency).update(
+        reserved_minor=F("reserved_minor") - amount_minor
+    )
+
+
+def spend(run: Run, reserved_minor: int, spent_minor: int, currency: str) -> None:
+    """Turn a reservation into what the receipt says was spent."""
+    Purse.objects.filter(budget_id=run.budget_id, currency=currency).update(
+        reserved_minor=F("reserved_minor") - reserved_minor, spent_minor=F("spent_minor") + spent_minor
+    )

@@ -1,0 +1,175 @@
+"""Effects, the sealed payloads that people may have erased, and the ledger that nobody may change."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from durable.models.fields import Clock, one_of, state_field
+from durable.models.runs import Run
+from durable.states import EffectClass, EffectState
+
+
+class SealKey(models.Model):
+    """The key under which a run's personal data is sealed, itself wrapped. Destroying it erases that data."""
+
+    run = models.OneToOneField(Run, models.CASCADE, related_name="seal_key")
+    wrapped = models.BinaryField(null=True)
+    destroyed_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"seal key of run {self.run_id}"
+
+
+class Sealed(models.Model):
+    """Personal data standing apart from what can't change: payloads, receipts, facts, people's words."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="sealed")
+    digest = models.TextField()
+    box = models.BinaryField()
+    at = models.DateTimeField(db_default=Clock())
+
+    def __str__(self) -> str:
+        return f"sealed {self.digest[:12]}"
+
+
+class Effect(models.Model):
+    """One call of a tool that touches the outside world; the state that its ledger events add up to.
+
+    `digest_asked` is what the step asked for, `digest` what people let out (they differ after an edit). `open_sends`
+    counts requests whose fate is unknown. Amounts are minor units. `link` counts keys linked to an older one: a person
+    said that the older one never happened.
+    """
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="effects")
+    key = models.TextField(unique=True)
+    step = models.TextField()
+    visit = models.IntegerField()
+    ordinal = models.IntegerField()
+    link = models.IntegerField(default=1)
+    linked_from = models.ForeignKey("self", models.PROTECT, null=True, related_name="linked")
+    undo_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="undos")
+    tool = models.TextField()
+    tool_version = models.IntegerField(default=1)
+    effect_class = state_field()
+    digest_asked = models.TextField()
+    digest = models.TextField()
+    payload_asked = models.ForeignKey(Sealed, models.PROTECT, related_name="+")
+    payload = models.ForeignKey(Sealed, models.PROTECT, related_name="+")
+    facts = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+")
+    words = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+")
+    vendor = models.TextField(default="")
+    amount_minor = models.BigIntegerField(null=True)
+    currency = models.TextField(default="")
+    once_per = models.TextField(default="")
+    state = state_field(EffectState.PENDING)
+    gate_reason = models.TextField(default="")
+    round = models.IntegerField(default=1)
+    approved_round = models.IntegerField(null=True)
+    sends = models.IntegerField(default=0)
+    open_sends = models.IntegerField(default=0)
+    error_saved = models.BooleanField(default=False)
+    first_sent_at = models.DateTimeField(null=True)
+    last_sent_at = models.DateTimeField(null=True)
+    send_by = models.DateTimeField(null=True)
+    looks = models.IntegerField(default=0)
+    next_look_at = models.DateTimeField(null=True)
+    receipt_id = models.TextField(default="")
+    proof = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+")
+    adopted = models.BooleanField(default=False)
+    failure = models.TextField(default="")
+    recorded_at = models.DateTimeField(db_default=Clock())
+    settled_at = models.DateTimeField(null=True)
+    applied_no = models.IntegerField(null=True)  # number of the applied event in its run: the order of application
+
+    class Meta:
+        constraints = [
+            one_of("state", EffectState, "effect_state_known"),
+            one_of("effect_class", EffectClass, "effect_class_known"),
+            models.UniqueConstraint(fields=["run", "step", "visit", "ordinal", "link", "undo_of"],
+                                    name="effect_place_once", nulls_distinct=False),
+            # A receipt proves one effect: the vendor's name for what moved may be taken over once.
+            models.UniqueConstraint(fields=["vendor", "receipt_id"], condition=~Q(receipt_id="") & Q(undo_of=None),
+                                    name="receipt_once"),
+            models.CheckConstraint(condition=Q(open_sends__gte=0) & Q(open_sends__lte=models.F("sends")),
+                                   name="effect_sends_counted"),
+            models.CheckConstraint(condition=Q(sends=0) | Q(first_sent_at__isnull=False), name="effect_first_sent"),
+        ]
+        indexes = [
+            models.Index(fields=["next_look_at"], name="effect_unsettled",
+                         condition=Q(state__in=["pending", "in doubt"])),
+            models.Index(fields=["once_per"], name="effect_once_per", condition=~Q(once_per="")),
+            models.Index(fields=["-id"], name="effect_newest"),
+            models.Index(fields=["tool", "-id"], name="effect_by_tool"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Subject(models.Model):
+    """Whom an effect was about, as a keyed hash: findable by who knows the name, worthless to who does not."""
+
+    effect = models.ForeignKey(Effect, models.CASCADE, related_name="subjects")
+    kind = models.TextField()
+    hash = models.TextField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["effect", "kind"], name="subject_once")]
+        indexes = [models.Index(fields=["hash"], name="subject_hash")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of effect {self.effect_id}"
+
+
+class LedgerEvent(models.Model):
+    """What became true, when, by whom. Written once; the database refuses change, deletion and truncation to all.
+
+    `no` numbers the events of one run without a gap; `hash` is SHA-256 over the previous hash and this row, both set by
+    the database. `body` is canonical JSON of digests, minor units, keyed hashes and numbers, never personal data: what
+    people said stands sealed in `detail`.
+    """
+
+    run_ref = models.TextField()
+    no = models.IntegerField()
+    kind = models.TextField()
+    effect_key = models.TextField(default="")
+    actor = models.TextField()
+    body = models.TextField(default="{}")
+    at = models.DateTimeField(db_default=Clock())
+    hash = models.BinaryField(max_length=32, db_default=b"")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run_ref", "no"], name="event_once"),
+            models.CheckConstraint(
+                condition=~Q(kind__contains="\n") & ~Q(effect_key__contains="\n") & ~Q(actor__contains="\n")
+                & ~Q(body__contains="\n") & ~Q(run_ref__contains="\n"),
+                name="event_single_lines",
+            ),
+        ]
+        indexes = [models.Index(fields=["effect_key", "id"], name="event_of_effect", condition=~Q(effect_key=""))]
+
+    def __str__(self) -> str:
+        return f"{self.run_ref} {self.no} {self.kind}"
+
+
+class EventDetail(models.Model):
+    """The part of an event that may be erased: a reason, a comment, a reviewer's words."""
+
+    event = models.OneToOneField(LedgerEvent, models.PROTECT, related_name="detail")
+    sealed = models.ForeignKey(Sealed, models.CASCADE, related_name="+")
+
+    def __str__(self) -> str:
+        return f"detail of event {self.event_id}"
+
+
+class Chain(models.Model):
+    """The head of a run's chain of events; only the database's own trigger moves it."""
+
+    run_ref = models.TextField(primary_key=True)
+    no = models.IntegerField(default=0)
+    head = models.BinaryField(max_length=32)
+
+    def __str__(self) -> str:
+        return f"chain of {self.run_ref}"

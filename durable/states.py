@@ -1,0 +1,202 @@
+"""States of runs, effects and waits, and the moves between them that are legal. Pure values, no database.
+
+A value is the word that people read; the glossary knows these and no others.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class EffectClass(StrEnum):
+    """What follows from a tool's declared facts; never set by hand."""
+
+    READ = "read"
+    IDEMPOTENT = "idempotent"
+    COMPENSABLE = "compensable"
+    IRREVERSIBLE = "irreversible"
+
+
+class Durability(StrEnum):
+    """When a checkpoint reaches the disk. Around effects all three are synchronous."""
+
+    SYNC = "sync"  # each checkpoint durable before the next step
+    ASYNC = "async"  # written at once, without waiting for the disk
+    EXIT = "exit"  # written at the end, at a suspension and around effects
+
+
+class RunState(StrEnum):
+    """Where a run is in its life."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUSPENDED = "suspended"
+    FAILING = "failing"
+    CANCELLING = "cancelling"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    COMPENSATING = "compensating"
+    COMPENSATED = "compensated"
+    PARTLY_COMPENSATED = "partly compensated"
+
+
+R = RunState
+#: Forward work ends here; compensation may still follow.
+ENDED = frozenset({R.COMPLETED, R.FAILED, R.CANCELLED, R.COMPENSATED, R.PARTLY_COMPENSATED})
+#: Nothing ever follows these.
+FINAL = frozenset({R.COMPENSATED, R.PARTLY_COMPENSATED})
+#: On the way to an end: no new intent is recorded (undos excepted), open effects get settled.
+ENDING = frozenset({R.FAILING, R.CANCELLING, R.COMPENSATING})
+
+RUN_MOVES: dict[RunState, frozenset[RunState]] = {
+    R.QUEUED: frozenset({R.RUNNING, R.SUSPENDED, R.CANCELLING}),
+    R.RUNNING: frozenset({R.QUEUED, R.SUSPENDED, R.FAILING, R.CANCELLING, R.COMPLETED}),
+    R.SUSPENDED: frozenset({R.QUEUED, R.CANCELLING}),
+    R.FAILING: frozenset({R.FAILED, R.CANCELLING}),
+    R.CANCELLING: frozenset({R.CANCELLED}),
+    R.COMPLETED: frozenset({R.COMPENSATING}),
+    R.FAILED: frozenset({R.COMPENSATING, R.QUEUED}),
+    R.CANCELLED: frozenset({R.COMPENSATING}),
+    R.COMPENSATING: frozenset({R.COMPENSATED, R.PARTLY_COMPENSATED}),
+    R.COMPENSATED: frozenset(),
+    R.PARTLY_COMPENSATED: frozenset(),
+}
+
+
+class EffectState(StrEnum):
+    """Where an effect is in its life, as the last ledger event left it."""
+
+    GATED = "gated"
+    APPROVED = "approved"
+    PENDING = "pending"
+    IN_DOUBT = "in doubt"
+    APPLIED = "applied"
+    FAILED = "failed"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+
+
+E = EffectState
+#: People or the rules said no; the step gets a typed refusal.
+REFUSED = frozenset({E.REJECTED, E.EXPIRED, E.WITHDRAWN})
+#: A request may be on its way or have landed.
+UNSETTLED = frozenset({E.PENDING, E.IN_DOUBT})
+#: Still to be decided or settled; no run ends over `UNSETTLED` ones, gated ones are withdrawn.
+OPEN = frozenset({E.GATED, E.APPROVED, E.PENDING, E.IN_DOUBT})
+
+_NEW_ROUND = frozenset({E.GATED, E.PENDING})
+EFFECT_MOVES: dict[EffectState, frozenset[EffectState]] = {
+    E.GATED: frozenset({E.APPROVED, E.REJECTED, E.EXPIRED, E.WITHDRAWN}) | _NEW_ROUND,
+    E.APPROVED: frozenset({E.PENDING, E.GATED, E.WITHDRAWN, E.EXPIRED}),
+    E.PENDING: frozenset({E.PENDING, E.GATED, E.IN_DOUBT, E.APPLIED, E.FAILED, E.WITHDRAWN}),
+    E.IN_DOUBT: frozenset({E.PENDING, E.APPLIED, E.WITHDRAWN}),
+    E.APPLIED: frozenset(),
+    E.FAILED: frozenset(),
+    E.REJECTED: _NEW_ROUND,
+    E.EXPIRED: _NEW_ROUND,
+    E.WITHDRAWN: _NEW_ROUND,
+}
+
+
+class WaitKind(StrEnum):
+    """Why a run is suspended."""
+
+    GATE = "gate"
+    TIMER = "timer"
+    EVENT = "event"
+    HOLD = "hold"  # an operator's stop
+    ATTENTION = "attention"  # a person must look
+
+
+class WaitState(StrEnum):
+    """A wait is open until exactly one thing ends it."""
+
+    OPEN = "open"
+    RESOLVED = "resolved"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+
+
+class Attention(StrEnum):
+    """Why a person must look. A run with such an open wait is stuck."""
+
+    IN_DOUBT = "in doubt"
+    CONFLICT = "conflict"
+    BUDGET = "budget spent"
+    RETRIES = "retries spent"
+    CRASH_LOOP = "crash loop"
+    CODE_MISSING = "code missing"
+    INCOMPATIBLE = "code incompatible"
+    UNDO_FAILED = "undo failed"
+    FACTS = "facts no longer true"
+    NOT_ASKED_AGAIN = "effect not asked again"
+
+
+class CheckpointKind(StrEnum):
+    """What a checkpoint was written for."""
+
+    START = "start"
+    STEP = "step"
+    SUSPEND = "suspend"
+    EDIT = "edit"
+    SKIP = "skip"
+    FORK = "fork"
+    END = "end"
+
+
+class AttemptEnd(StrEnum):
+    """How an attempt let go of its run."""
+
+    ENDED = "ended"
+    SUSPENDED = "suspended"
+    RETRYING = "retrying"
+    RELEASED = "released"
+    LOST = "lost"
+
+
+class EventKind(StrEnum):
+    """The ledger's events: each names what has just become true."""
+
+    STARTED = "started"
+    RESUMED = "resumed"
+    ATTEMPT_LOST = "attempt lost"
+    INTENT = "intent"
+    GATED = "gated"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    ASKED_BACK = "asked back"
+    EDITED = "edited"
+    NEW_ROUND = "new round"
+    REFUSED_DECISION = "refused decision"
+    SENT = "sent"
+    NOT_SENT = "not sent"
+    NO_ANSWER = "no answer"
+    LATE_ANSWER = "late answer"
+    APPLIED = "applied"
+    FAILED = "failed"
+    LOOKED_UP = "looked up"
+    ADOPTED = "adopted"
+    IN_DOUBT = "in doubt"
+    VERDICT = "verdict"
+    LINKED = "linked"
+    ATTENTION = "attention"
+    SETTLED = "settled"
+    HELD = "held"
+    RELEASED = "released"
+    RETRIED = "retried"
+    SKIPPED = "skipped"
+    STATE_EDITED = "state edited"
+    FORKED = "forked"
+    CANCEL_ASKED = "cancel asked"
+    COMPENSATION_ASKED = "compensation asked"
+    NOT_UNDOABLE = "not undoable"
+    COMPLETED = "completed"
+    RUN_FAILED = "run failed"
+    CANCELLED = "cancelled"
+    COMPENSATED = "compensated"
+    PARTLY_COMPENSATED = "partly compensated"
+    PRUNED = "pruned"

@@ -1,0 +1,67 @@
+"""The claim of a run by one worker, and the row lock that proves it is still current."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import connection
+
+from durable.errors import LeaseLost, NotFound
+from durable.models import Run
+
+
+@dataclass(slots=True)
+class Claim:
+    """A worker's right to a run: the fencing token, and what the claim was made with.
+
+    `version` follows the run's newest checkpoint as this worker writes them: a checkpoint names the version that it follows.
+    """
+
+    run_id: int
+    run_ref: str
+    attempt: int
+    nonce: str
+    worker: str
+    lease: timedelta
+    seal_key: bytes
+    version: int
+
+    @property
+    def actor(self) -> str:
+        """How the ledger names this worker."""
+        return self.worker
+
+
+_HELD = "id = %s AND attempt = %s AND nonce = %s AND lease_until > clock_timestamp()"
+
+
+def lock_run(ref: str) -> Run:
+    """Lock the run's row for the caller's transaction and return it. Raises NotFound."""
+    try:
+        return Run.objects.select_for_update(of=("self",)).select_related("budget").get(ref=ref)
+    except Run.DoesNotExist:
+        raise NotFound(f"no run {ref}") from None
+
+
+def hold_claim(claim: Claim) -> Run:
+    """Lock the run for a write of its worker, and push its lease out. Raises LeaseLost for a stale token."""
+    rows = list(
+        Run.objects.raw(
+            f"UPDATE durable_run SET lease_until = clock_timestamp() + %s WHERE {_HELD} RETURNING *",  # noqa: S608
+            [claim.lease, claim.run_id, claim.attempt, claim.nonce],
+        )
+    )
+    if not rows:
+        raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; nothing was written")
+    return rows[0]
+
+
+def still_held(claim: Claim) -> bool:
+    """Extend the lease (the heartbeat). False means that the attempt is over and its worker must stop."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE durable_run SET lease_until = clock_timestamp() + %s WHERE {_HELD}",  # noqa: S608
+            [claim.lease, claim.run_id, claim.attempt, claim.nonce],
+        )
+        return cursor.rowcount == 1

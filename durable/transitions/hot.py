@@ -1,0 +1,67 @@
+"""The fused statements of the hot path: one round trip and one commit each, however long the run.
+
+`CLAIM` takes a due run; `CHECKPOINT` ends a step. Both check and write in one statement, so that no reader ever sees
+half of it. The answer of `CHECKPOINT` tells the worker what it must know before the next step: whether the deadline is
+over and whether an operator holds the run.
+"""
+
+from __future__ import annotations
+
+CLAIM = """
+WITH due AS (
+    SELECT id, lease_until IS NOT NULL AS lost FROM durable_run
+    WHERE ref = %(ref)s
+      AND CASE WHEN lease_until IS NULL
+               THEN due_at <= clock_timestamp() AND state IN ('queued', 'failing', 'cancelling', 'compensating')
+               ELSE lease_until < clock_timestamp() END
+    FOR UPDATE SKIP LOCKED
+), taken AS (
+    UPDATE durable_run r
+    SET attempt = r.attempt + 1, nonce = %(nonce)s, worker = %(worker)s,
+        lease_until = clock_timestamp() + %(lease)s, due_at = NULL, hinted_at = NULL,
+        crashes = r.crashes + due.lost::int, changed_at = clock_timestamp(),
+        state = CASE r.state WHEN 'queued' THEN 'running' ELSE r.state END
+    FROM due WHERE r.id = due.id
+    RETURNING r.*, due.lost
+), past AS (
+    UPDATE durable_attempt a SET ended_at = clock_timestamp(), how = 'lost'
+    FROM taken WHERE a.run_id = taken.id AND a.how = '' RETURNING a.id
+), new AS (
+    INSERT INTO durable_attempt (run_id, number, worker, how) SELECT id, attempt, worker, '' FROM taken RETURNING id
+)
+SELECT t.id, t.attempt, t.version, t.state, t.lost, t.crashes, k.wrapped
+FROM taken t JOIN durable_sealkey k ON k.run_id = t.id
+"""
+
+CHECKPOINT = """
+WITH mode AS (
+    SELECT set_config('synchronous_commit', %(commit)s, true)
+), fenced AS (
+    UPDATE durable_run r
+    SET version = r.version + %(steps)s, step = %(next_step)s, visit = %(next_visit)s, tries = 0, crashes = 0,
+        message_count = %(message_count)s,
+        lease_until = clock_timestamp() + %(lease)s, changed_at = clock_timestamp()
+    FROM mode
+    WHERE r.id = %(run)s AND r.attempt = %(attempt)s AND r.nonce = %(nonce)s AND r.version = %(version)s
+      AND r.state = 'running' AND r.lease_until > clock_timestamp()
+    RETURNING r.id, r.version, r.budget_id, r.branch_id, r.held
+), spent AS (
+    UPDATE durable_budget b SET steps_used = b.steps_used + %(steps)s FROM fenced WHERE b.id = fenced.budget_id
+    RETURNING b.steps_used, b.steps_limit, b.tokens_used, b.deadline
+), said AS (
+    INSERT INTO durable_message (branch_id, no, role, content)
+    SELECT fenced.branch_id, m.no, m.role, m.content
+    FROM fenced, unnest(%(message_nos)s::int[], %(roles)s::text[], %(contents)s::jsonb[]) AS m (no, role, content)
+), written AS (
+    INSERT INTO durable_checkpoint (run_id, version, kind, step, visit, next_step, next_visit, attempt, state,
+        state_version, progress, branch_id, message_count, compaction_base, budget)
+    SELECT fenced.id, fenced.version, %(kind)s, %(step)s, %(visit)s, %(next_step)s, %(next_visit)s, %(attempt)s,
+        %(state)s::jsonb, coalesce(%(state_version)s::int, fenced.version), %(progress)s::jsonb, fenced.branch_id,
+        %(message_count)s, %(compaction_base)s,
+        jsonb_build_object('steps', spent.steps_used, 'tokens', spent.tokens_used)
+    FROM fenced, spent
+)
+SELECT fenced.version, fenced.held, coalesce(spent.deadline <= clock_timestamp(), false),
+       spent.steps_limit IS NOT NULL AND spent.steps_used >= spent.steps_limit
+FROM fenced, spent
+"""

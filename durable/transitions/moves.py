@@ -1,0 +1,62 @@
+"""Guarded moves of one row: the caller holds the run's lock, the WHERE names the state it believes in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import connection
+
+from durable.errors import Conflict
+from durable.models import Effect, Run, Wait
+from durable.models.fields import Clock
+from durable.states import EFFECT_MOVES, ENDED, RUN_MOVES, EffectState, RunState, WaitState
+
+
+def _inside_transaction() -> None:
+    if not connection.in_atomic_block:
+        raise RuntimeError("a move belongs into the transaction that makes it true")
+
+
+def move_run(run: Run, to: RunState, **columns: Any) -> Run:
+    """Move a locked run to `to`, with `columns` beside it. Raises Conflict where the move is not legal from its state.
+
+    Leaving the running state gives up worker and lease; a queued or ending run is due at once unless `due_at` says otherwise.
+    """
+    _inside_transaction()
+    state = RunState(run.state)
+    if to not in RUN_MOVES[state]:
+        raise Conflict(f"{run.ref} is {state}; it cannot become {to}")
+    values: dict[str, Any] = {"state": to.value, "changed_at": Clock(), **columns}
+    if to in ENDED:
+        values |= {"due_at": None, "ended_at": Clock(), "lease_until": None, "worker": ""}
+    elif to is RunState.SUSPENDED:
+        values |= {"due_at": None, "lease_until": None, "worker": ""}
+    elif to is RunState.QUEUED:
+        values = {"due_at": Clock(), "lease_until": None, "worker": ""} | values
+    if not Run.objects.filter(pk=run.pk, state=state.value).update(**values):
+        raise Conflict(f"{run.ref} is no longer {state}")
+    run.refresh_from_db()
+    return run
+
+
+def move_effect(effect: Effect, to: EffectState, **columns: Any) -> Effect:
+    """Move an effect of a locked run to `to`. Raises Conflict where the move is not legal from its state."""
+    _inside_transaction()
+    state = EffectState(effect.state)
+    if to not in EFFECT_MOVES[state]:
+        raise Conflict(f"{effect.key} is {state}; it cannot become {to}")
+    if not Effect.objects.filter(pk=effect.pk, state=state.value).update(state=to.value, **columns):
+        raise Conflict(f"{effect.key} is no longer {state}")
+    effect.refresh_from_db()
+    return effect
+
+
+def close_wait(wait: Wait, to: WaitState, *, by: str, answer: Any = None) -> bool:
+    """End an open wait of a locked run. False means that something else ended it before: the caller lost the race."""
+    _inside_transaction()
+    closed = Wait.objects.filter(pk=wait.pk, state=WaitState.OPEN.value).update(
+        state=to.value, closed_at=Clock(), closed_by=by, answer=answer
+    )
+    if closed:
+        wait.refresh_from_db()
+    return bool(closed)

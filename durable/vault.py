@@ -1,0 +1,86 @@
+"""Personal data, sealed: AES-256-GCM under a key of the run's own, itself wrapped under the installation's key.
+
+Rows that can't change hold digests only. Destroying a run's key erases what was sealed under it and leaves every
+chain verifiable.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.conf import settings
+
+from durable.digest import canonical, sha256
+from durable.errors import InterlockError
+from durable.models import Run, Sealed, SealKey
+
+_NONCE = 12
+
+
+class Erased(InterlockError):
+    """The key of this data was destroyed; nobody can read it any more."""
+
+
+class Tampered(InterlockError):
+    """Sealed data does not open under its key: it was changed outside of the product."""
+
+
+def _encrypt(key: bytes, plain: bytes, bound_to: bytes) -> bytes:
+    nonce = os.urandom(_NONCE)
+    return nonce + AESGCM(key).encrypt(nonce, plain, bound_to)
+
+
+def _decrypt(key: bytes, box: bytes, bound_to: bytes) -> bytes:
+    try:
+        return AESGCM(key).decrypt(box[:_NONCE], box[_NONCE:], bound_to)
+    except InvalidTag as error:
+        raise Tampered("sealed data does not open under its key: it was changed or swapped") from error
+
+
+def create_key(run: Run) -> bytes:
+    """Make and store the run's sealing key; return it unwrapped. Called once, when the run starts."""
+    key = AESGCM.generate_key(256)
+    SealKey.objects.create(run=run, wrapped=_encrypt(settings.INTERLOCK_SEAL_KEY, key, run.ref.encode()))
+    return key
+
+
+def open_key(run_id: int, run_ref: str) -> bytes:
+    """Return the run's sealing key. Raises Erased where it was destroyed."""
+    wrapped = SealKey.objects.filter(run_id=run_id).values_list("wrapped", flat=True).first()
+    if wrapped is None:
+        raise Erased(f"the personal data of {run_ref} has been erased")
+    return _decrypt(settings.INTERLOCK_SEAL_KEY, bytes(wrapped), run_ref.encode())
+
+
+def box(key: bytes, value: Any) -> tuple[str, bytes]:
+    """Return the SHA-256 (hex) of `value`'s canonical JSON, and the value sealed under `key`."""
+    plain = canonical(value)
+    digest = sha256(plain)
+    return digest, _encrypt(key, plain, digest.encode())
+
+
+def seal(run_id: int, key: bytes, value: Any) -> Sealed:
+    """Store `value` (plain JSON) sealed under the run's key."""
+    digest, boxed = box(key, value)
+    return Sealed.objects.create(run_id=run_id, digest=digest, box=boxed)
+
+
+def unseal(key: bytes, sealed: Sealed) -> Any:
+    """Return what was sealed. Raises Tampered where box and digest do not belong together."""
+    return json.loads(_decrypt(key, bytes(sealed.box), sealed.digest.encode()))
+
+
+def read(sealed: Sealed) -> Any:
+    """Return what was sealed, fetching the run's key. Raises Erased or Tampered."""
+    return unseal(open_key(sealed.run_id, sealed.run.ref), sealed)
+
+
+def destroy(run: Run) -> None:
+    """Destroy the run's key for ever: what was sealed under it can't be read again."""
+    from durable.models.fields import Clock
+
+    SealKey.objects.filter(run=run, destroyed_at=None).update(wrapped=None, destroyed_at=Clock())

@@ -1,0 +1,157 @@
+"""Waits: open, close, deliver. One mechanism for gates, timers, events, holds and attention.
+
+Suspending costs nothing while it lasts: a row with a deadline or a named person, and nobody holding the run. Closing a wait
+takes the run's lock first, so that an answer and a suspension can't pass each other unseen: whoever comes second sees
+the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from durable import journal, wakeup
+from durable.errors import Conflict, Invalid, NotFound
+from durable.models import Effect, Run, Signal, Wait
+from durable.models.fields import Clock
+from durable.states import ENDED, Attention, EventKind, RunState, WaitKind, WaitState
+from durable.text import check_json, check_text
+from durable.transitions import close_wait, lock_run, move_run
+
+#: Who looks at what is stuck.
+OPERATOR = "operator"
+REVIEWER = "reviewer"
+
+
+@dataclass(frozen=True, slots=True)
+class WaitSpec:
+    """A wait to be: where in the run, why, and until when (`within`, from the moment it opens) or for whom."""
+
+    kind: WaitKind
+    name: str
+    step: str = ""
+    visit: int = 1
+    ordinal: int = 0
+    within: timedelta | None = None
+    waits_for: str = ""
+    detail: dict[str, Any] = field(default_factory=dict)
+    effect: Effect | None = None
+
+
+def open_wait(run: Run, spec: WaitSpec) -> Wait:
+    """Open a wait of a locked run, or return the one that is open already at this place."""
+    wait, _ = Wait.objects.get_or_create(
+        run=run,
+        kind=spec.kind.value,
+        name=spec.name,
+        step=spec.step,
+        visit=spec.visit,
+        ordinal=spec.ordinal,
+        state=WaitState.OPEN.value,
+        defaults={
+            "effect": spec.effect,
+            "waits_for": spec.waits_for,
+            "detail": spec.detail,
+            "deadline": None if spec.within is None else Clock() + spec.within,
+        },
+    )
+    if spec.within is not None:
+        wait.refresh_from_db(fields=["deadline", "opened_at"])
+    return wait
+
+
+def open_attention(run: Run, reason: Attention, sentence: str, *, effect: Effect | None = None,
+                   evidence: dict[str, Any] | None = None) -> Wait:
+    """Put a locked run before a person, with the reason in one sentence. The run is stuck until somebody answers."""
+    spec = WaitSpec(WaitKind.ATTENTION, reason.value, step=run.step, visit=run.visit, waits_for=OPERATOR, effect=effect,
+                    ordinal=effect.pk if effect else 0, detail={"sentence": sentence, **(evidence or {})})
+    wait = open_wait(run, spec)
+    journal.record(run, EventKind.ATTENTION, effect_key=effect.key if effect else "", body={"reason": reason.value},
+                   words=sentence)
+    return wait
+
+
+def wake(run: Run) -> None:
+    """Queue a locked, suspended run and tell the workers after the commit. Not while an operator holds it."""
+    if run.held:
+        return
+    if run.state == RunState.SUSPENDED:
+        move_run(run, RunState.QUEUED)
+        wakeup.announce(run.ref)
+    elif run.state not in ENDED and run.lease_until is None:
+        Run.objects.filter(pk=run.pk).update(due_at=Clock())
+        wakeup.announce(run.ref)
+
+
+def resolve(run: Run, wait: Wait, *, by: str, answer: Any = None, to: WaitState = WaitState.RESOLVED) -> bool:
+    """Close an open wait of a locked run and wake the run. False means that something else had closed it before."""
+    if not close_wait(wait, to, by=by, answer=answer):
+        return False
+    wake(run)
+    return True
+
+
+def open_waits(run: Run, kind: WaitKind | None = None) -> list[Wait]:
+    """Return the run's open waits, oldest first."""
+    found = Wait.objects.filter(run=run, state=WaitState.OPEN.value)
+    if kind is not None:
+        found = found.filter(kind=kind.value)
+    return list(found.order_by("id"))
+
+
+def withdraw_all(run: Run, *, by: str, keep: frozenset[WaitKind] = frozenset()) -> list[Wait]:
+    """Withdraw the open waits of a locked run that is about to end or be cancelled. Returns those withdrawn."""
+    gone = [w for w in open_waits(run) if w.kind not in keep]
+    for wait in gone:
+        close_wait(wait, WaitState.WITHDRAWN, by=by)
+    return gone
+
+
+def deliver(run_ref: str, name: str, payload: Any, *, dedupe: str) -> bool:
+    """Hand an outside event to a run; it is kept until a wait of that name consumes it.
+
+    `dedupe` is the sender's id of the event: a repeated delivery changes nothing and returns False. Raises NotFound,
+    Invalid, or Conflict for a run that has ended.
+    """
+    check_text(name, "name")
+    check_text(dedupe, "dedupe")
+    check_json(payload, "payload")
+    if not name or not dedupe:
+        raise Invalid("name" if not name else "dedupe", "must not be empty")
+    with transaction.atomic():
+        run = lock_run(run_ref)
+        if run.state in ENDED:
+            raise Conflict(f"{run_ref} is {run.state}; it waits for nothing any more")
+        try:
+            with transaction.atomic():
+                signal = Signal.objects.create(run=run, name=name, dedupe=dedupe, payload=payload)
+        except IntegrityError:
+            return False
+        wait = Wait.objects.filter(run=run, kind=WaitKind.EVENT.value, name=name, state=WaitState.OPEN.value).first()
+        if wait is not None:
+            consume(run, wait, signal)
+    return True
+
+
+def consume(run: Run, wait: Wait, signal: Signal) -> None:
+    """Let a wait of a locked run take the event that came for it."""
+    if resolve(run, wait, by="event", answer=signal.payload):
+        Signal.objects.filter(pk=signal.pk).update(consumed_by=wait)
+
+
+def waiting_signal(run: Run, name: str) -> Signal | None:
+    """Return the oldest event of that name that nothing has consumed yet."""
+    return Signal.objects.filter(run=run, name=name, consumed_by=None).order_by("id").first()
+
+
+def get_open(run: Run, wait_id: int) -> Wait:
+    """Lock and return an open wait of a locked run. Raises NotFound, or Conflict naming who closed it."""
+    wait = Wait.objects.select_for_update().filter(run=run, pk=wait_id).first()
+    if wait is None:
+        raise NotFound(f"no such wait of {run.ref}")
+    if wait.state != WaitState.OPEN:
+        raise Conflict(f"already {wait.state} by {wait.closed_by}")
+    return wait

@@ -1,0 +1,42 @@
+"""The message that says "look at this run". A hint and no more: the database says what is due.
+
+A lost message is found by the sweeper, a doubled one claims nothing. So a broker that is away costs time, never work:
+publishing fails quickly, and is not tried again for a few seconds.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from functools import partial
+
+from celery import current_app
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+log = logging.getLogger(__name__)
+
+DRIVE = "durable.drive"
+#: Seconds without a try after a failed publish: a dead broker must not slow every decision down.
+PAUSE = 3.0
+
+_silent_until = 0.0
+
+
+def announce(run_ref: str) -> None:
+    """Tell the workers about a run once the present transaction has committed; never before, never on a rollback."""
+    transaction.on_commit(partial(publish, run_ref))
+
+
+def publish(run_ref: str) -> bool:
+    """Send the hint now. Returns False where the broker can't be reached; the sweeper will find the run."""
+    global _silent_until
+    if time.monotonic() < _silent_until:
+        return False
+    try:
+        current_app.send_task(DRIVE, [run_ref], retry=False, ignore_result=True)
+    except (OperationalError, OSError) as error:
+        _silent_until = time.monotonic() + PAUSE
+        log.warning("broker away, the sweeper carries on: %s", type(error).__name__)
+        return False
+    return True
