@@ -1,0 +1,111 @@
+"""The tests' database: migrated once by its owner, copied for each test process, cleaned by the superuser."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from local.postgres import create_database
+from local.pytest_plugin import SHARED
+
+_TEMPLATE = "tests_template"
+_LOCK = 4711
+_KEPT = ("django_migrations",)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
+    """This process's database, copied from a template that the first one to come has migrated as the owner."""
+    from django.db import connections
+    from django.test import TransactionTestCase
+
+    name = connections["default"].settings_dict["NAME"]
+    with django_db_blocker.unblock(), psycopg.connect(_admin("postgres"), autocommit=True) as admin:
+        admin.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+        if not admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", [_TEMPLATE]).fetchone():
+            _migrate_template(admin)
+        create_database(admin, name, template=_TEMPLATE)
+        admin.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+    # Django would TRUNCATE as the application, which may not.
+    TransactionTestCase._fixture_teardown = _clean  # type: ignore[attr-defined]
+    yield
+    with django_db_blocker.unblock():
+        connections.close_all()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def cheap_passwords() -> None:
+    from django.conf import settings
+
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+def _admin(name: str | None = None) -> str:
+    from django.db import connections
+
+    name = name or connections["default"].settings_dict["NAME"]
+    return str(json.loads(os.environ[SHARED])["admin"]).format(name)
+
+
+def _migrate_template(admin: psycopg.Connection) -> None:
+    """Migrate as the owner, with the grants that production has; remember what the migrations themselves put in."""
+    from django.core.management import call_command
+    from django.db import connections
+
+    building = f"{_TEMPLATE}_building"
+    create_database(admin, building)
+    owner = connections["owner"]
+    name = owner.settings_dict["NAME"]
+    owner.settings_dict["NAME"] = building
+    try:
+        call_command("migrate", verbosity=0, interactive=False)
+    finally:
+        owner.close()
+        owner.settings_dict["NAME"] = name
+    with psycopg.connect(_admin(building), autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA kept")
+        for table in _tables(connection):
+            copy = sql.SQL("CREATE TABLE kept.{0} AS TABLE public.{0}").format(sql.Identifier(table))
+            if connection.execute(
+                sql.SQL("SELECT 1 FROM {} LIMIT 1").format(sql.Identifier(table))
+            ).fetchone():
+                connection.execute(copy)
+    admin.execute(
+        sql.SQL("ALTER DATABASE {} RENAME TO {}").format(sql.Identifier(building), sql.Identifier(_TEMPLATE))
+    )
+
+
+def _tables(connection: psycopg.Connection, schema: str = "public") -> list[str]:
+    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema]).fetchall()
+    return [row[0] for row in rows if row[0] not in _KEPT]
+
+
+def _clean(case: Any) -> None:
+    """After a test that committed: everything as the migrations left it. The guards sleep for this session alone."""
+    with psycopg.connect(_admin(), connect_timeout=5) as connection:
+        connection.execute("SET LOCAL lock_timeout = '10s'")
+        connection.execute("SET LOCAL session_replication_role = replica")
+        guards = connection.execute(
+            "SELECT tgrelid::regclass::text, tgname FROM pg_trigger WHERE tgenabled = 'A' AND tgtype & 32 <> 0"
+        ).fetchall()
+        _guards(connection, guards, "DISABLE")
+        tables = sql.SQL(", ").join(sql.Identifier(table) for table in _tables(connection))
+        connection.execute(sql.SQL("TRUNCATE {} CASCADE").format(tables))
+        for table in _tables(connection, "kept"):
+            connection.execute(
+                sql.SQL("INSERT INTO {0} SELECT * FROM kept.{0}").format(sql.Identifier(table))
+            )
+        _guards(connection, guards, "ENABLE ALWAYS")
+
+
+def _guards(connection: psycopg.Connection, guards: list[Any], verb: str) -> None:
+    """Triggers that refuse TRUNCATE whatever the session's role; outside this transaction they are never off."""
+    for table, name in guards:
+        words = sql.Identifier(table), sql.SQL(verb), sql.Identifier(name)  # type: ignore[arg-type]
+        connection.execute(sql.SQL("ALTER TABLE {} {} TRIGGER {}").format(*words))

@@ -1,0 +1,57 @@
+"""The database that tests get is the one that production has: three roles, and a ledger that only grows."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.db import ProgrammingError, connection, connections, transaction
+
+from durable.models import APPEND_ONLY_TABLES
+
+
+def scalar(query: str, using: str = "default") -> object:
+    with connections[using].cursor() as cursor:
+        cursor.execute(query)
+        row = cursor.fetchone()
+    assert row is not None
+    return row[0]
+
+
+@pytest.mark.django_db
+def test_the_application_is_no_superuser_and_owns_nothing() -> None:
+    assert scalar("SELECT current_setting('is_superuser')") == "off"
+    assert scalar("SELECT count(*) FROM pg_tables WHERE tableowner = current_user") == 0
+
+
+@pytest.mark.django_db(databases=["default", "owner"])
+def test_the_owner_is_no_superuser_and_owns_the_tables() -> None:
+    assert scalar("SELECT current_setting('is_superuser')", "owner") == "off"
+    assert scalar(
+        "SELECT bool_and(tableowner = current_user) FROM pg_tables WHERE schemaname = 'public'", "owner"
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("table", APPEND_ONLY_TABLES)
+@pytest.mark.parametrize("verb", ["UPDATE {} SET id = id", "DELETE FROM {}", "TRUNCATE {}"])
+def test_the_application_may_not_change_the_ledger(table: str, verb: str) -> None:
+    with (
+        pytest.raises(ProgrammingError, match="permission denied"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(verb.format(table))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("turn", [1, 2])
+def test_a_committing_test_leaves_nothing_behind(turn: int) -> None:
+    from django.contrib.auth.models import Group
+
+    assert not Group.objects.exists()
+    Group.objects.create(name="left")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_the_migrations_put_in_survives_the_cleaning() -> None:
+    assert Permission.objects.filter(content_type__app_label="durable").exists()
