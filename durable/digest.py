@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 import rfc8785
+from pydantic import BaseModel
 
 from durable.errors import Invalid
 from durable.text import MAX_DEPTH, MAX_INT, check_json, check_text, join
@@ -26,7 +27,8 @@ def plain(value: object, field: str = "value") -> Any:
     """`value` as plain JSON, in new containers: dict, list, str, int, float, bool, None.
 
     A Decimal becomes a string in plain notation as it is written (4E+1 -> "40", 40.00 -> "40.00"), an aware
-    datetime ISO 8601 in UTC with `Z`, a date or UUID its text, an enum its value. All else is `Invalid`.
+    datetime ISO 8601 in UTC with `Z`, a date or UUID its text, an enum its value, a pydantic model its
+    fields. All else is `Invalid`.
     """
     built = _plain(value, field, 0)
     check_json(built, field, max_bytes=MAX_CANONICAL_BYTES)
@@ -70,6 +72,8 @@ def _normal(value: str) -> str:
 
 
 def _plain(value: object, field: str, depth: int) -> Any:
+    if isinstance(value, BaseModel):
+        value = dict(value)
     if isinstance(value, Mapping | list | tuple):
         if depth >= MAX_DEPTH:
             return value  # check_json refuses it, in its own words

@@ -42,7 +42,7 @@ _GROUPED = re.compile(
 )
 
 
-def exponent(currency: str, field: str = "currency") -> int:
+def exponent(currency: object, field: str = "currency") -> int:
     """How many decimals the currency has: 2 for EUR, 0 for JPY, 3 for KWD."""
     found = EXPONENTS.get(currency) if isinstance(currency, str) else None
     if found is None:

@@ -57,7 +57,7 @@ def check_json(value: object, field: str, *, max_bytes: int = MAX_BYTES, max_dep
     """Refuse whatever is not plain JSON within the limits.
 
     `max_bytes` counts the compact UTF-8 text, `max_depth` the lists and objects inside each other. Walks
-    without recursion and stops at the first fault: depth, a cycle, or one value used a million times do no harm.
+    without recursion and stops at the first fault: depth, a cycle or one value used over and over do no harm.
     """
     path: list[object] = []
     levels: list[Iterator[tuple[object, object]]] = [iter(((None, value),))]
