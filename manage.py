@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 
+#: Commands that start services of their own where the environment names none, and stop them at their end.
+WITH_OWN_SERVICES = {"story"}
 #: Commands that run without a database or a broker, or bring their own.
 WITHOUT_SERVICES = {"up", "check", "collectstatic", "help", "makemigrations", "test", "version"}
 
@@ -20,18 +23,27 @@ def main() -> int:
         print("Django is not installed here: run `make up`, or activate .venv.", file=sys.stderr)
         return 2
     command = next((word for word in sys.argv[1:] if not word.startswith("-")), "help")
+    asks_help = bool({"-h", "--help"} & set(sys.argv))
     try:
-        import durable.settings  # noqa: F401  # Django would report a bad setting only after its own tale
-
-        if command not in WITHOUT_SERVICES and not {"-h", "--help"} & set(sys.argv):
+        with own_services() if command in WITH_OWN_SERVICES and not asks_help else nullcontext():
+            # Read the settings first: Django would report a bad one only at the end of a tale of its own.
+            import durable.settings  # noqa: F401
             from durable.checks import require_services
 
-            require_services()
-        execute_from_command_line(sys.argv)
+            if command not in WITHOUT_SERVICES and not asks_help:
+                require_services()
+            execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         print(f"manage.py: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def own_services() -> AbstractContextManager[None]:
+    """PostgreSQL and a broker for one command."""
+    from local.throwaway import services
+
+    return services()
 
 
 if __name__ == "__main__":

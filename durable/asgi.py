@@ -10,7 +10,7 @@ os.environ.setdefault("DATABASE_POOL", "8")
 
 from django.core.asgi import get_asgi_application
 
-from durable.checks import require_services
+from durable.checks import enter
 
-require_services()
+enter("web")
 application = get_asgi_application()

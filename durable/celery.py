@@ -7,6 +7,7 @@ countdown: brokers of Redis' kind deliver those twice.
 from __future__ import annotations
 
 import os
+import sys
 from datetime import timedelta
 
 from celery import Celery
@@ -15,6 +16,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "durable.settings")
 
 from django.conf import settings
 
+from durable.checks import enter
+
+if "celery" in sys.argv[0]:
+    enter("celery")
+
 #: One queue a concern, so that long runs cannot starve the sweeper.
 RUNS, SWEEPS, RETENTION = "runs", "sweeps", "retention"
 
@@ -22,7 +28,7 @@ app = Celery("interlock")
 
 
 def transport_options(url: str) -> dict[str, float]:
-    """Redis' kind alone: how soon a dead worker's messages come back (by default minutes), and how long a call may hang."""
+    """For Redis' kind alone: how soon a dead worker's messages come back (else minutes), how long a call may hang."""
     if not url.startswith(("redis", "valkey")):
         return {}
     return {
@@ -55,9 +61,11 @@ app.conf.update(
     worker_prefetch_multiplier=1,
     worker_cancel_long_running_tasks_on_connection_loss=False,
     worker_hijack_root_logger=False,
+    worker_redirect_stdouts=False,
     enable_utc=True,
     timezone="UTC",
     beat_schedule=schedule(settings.SWEEP_SECONDS),
-    beat_schedule_filename=str(settings.INTERLOCK_DATA / "beat-schedule"),
+    # Kept in memory: every entry is due again within seconds, and a file could only be corrupted.
+    beat_scheduler="celery.beat:Scheduler",
 )
 app.autodiscover_tasks(["durable"])

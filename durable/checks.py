@@ -24,6 +24,14 @@ def require_services() -> None:
         )
 
 
+def enter(program: str) -> None:
+    """The door of a worker or a web process: a setting that is wrong or missing ends it with one line."""
+    try:
+        require_services()
+    except ImproperlyConfigured as error:
+        raise SystemExit(f"{program}: {error}") from None
+
+
 @register()
 def dotted_paths(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
     """A gatekeeper that cannot be imported would stop the first gate, not the start: find it now."""

@@ -1,4 +1,4 @@
-"""What the application's own role may do: add to the ledger, never change it. The owner's role is for `migrate` alone."""
+"""What the application's role may do: add to the ledger, never change it. The owner's role is for `migrate` alone."""
 
 from __future__ import annotations
 

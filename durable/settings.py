@@ -26,18 +26,15 @@ from durable.env import (
 
 
 def database(url: str, *, pool: int, persistent: bool) -> dict[str, Any]:
-    """Django's settings for one role. A pool of connections where many requests share a process, else one that is kept."""
-    if not url:
-        # Nobody listens there: only commands that need no database come this far (`checks.require_services`).
-        url = "postgresql://nobody@127.0.0.1:1/none"
-    found = dict(dj_database_url.parse(url))
+    """Django's settings for one role. A pool where many requests share a process, else one connection that is kept."""
+    # Without an address nobody listens: only commands that need no database come this far (`checks.require_services`).
+    found: dict[str, Any] = {**dj_database_url.parse(url or "postgresql://nobody@127.0.0.1:1/none")}
     found["CONN_MAX_AGE"] = None if persistent and not pool else 0
     found["CONN_HEALTH_CHECKS"] = True
-    options = {"server_side_binding": True, "prepare_threshold": 5, "connect_timeout": 5}
+    found.setdefault("OPTIONS", {}).update(server_side_binding=True, prepare_threshold=5, connect_timeout=5)
     if pool:
         # Persistent connections leak under ASGI, one per thread; a pool bounds them.
-        options |= {"pool": {"min_size": 1, "max_size": pool, "timeout": 5}}
-    found["OPTIONS"] = {**found.get("OPTIONS", {}), **options}
+        found["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool, "timeout": 5}
     return found
 
 

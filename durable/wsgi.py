@@ -9,7 +9,7 @@ os.environ.setdefault("DATABASE_POOL", "8")
 
 from django.core.wsgi import get_wsgi_application
 
-from durable.checks import require_services
+from durable.checks import enter
 
-require_services()
+enter("web")
 application = get_wsgi_application()

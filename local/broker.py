@@ -31,7 +31,7 @@ class Broker:
         """Start it and wait for its first answer. The password goes through a pipe: a command line is public."""
         home = self.folder / "broker"
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.port = free_port()
+        self.port = self.port or free_port()
         keep = "no" if self.throw_away else "yes"
         lines = [
             f"port {self.port}",

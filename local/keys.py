@@ -36,7 +36,7 @@ def load(folder: Path) -> dict[str, str]:
     file = folder / "secrets.json"
     found: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
     wanted = {name: secrets.token_urlsafe(24) for name in (SUPERUSER, OWNER, APPLICATION, "broker")}
-    wanted |= {name: secrets.token_urlsafe(48) for name in ("DJANGO_SECRET_KEY",)}
+    wanted |= {"DJANGO_SECRET_KEY": secrets.token_urlsafe(48), "demo": secrets.token_urlsafe(9)}
     wanted |= {name: _key() for name in ("INTERLOCK_SEAL_KEY", "INTERLOCK_HASH_KEY")}
     if not wanted.keys() <= found.keys():
         found = {**wanted, **found}

@@ -120,7 +120,7 @@ class Postgres:
             raise RuntimeError(f"initdb failed: {text.decode(errors='replace').strip()}")
 
     def _run(self, programs: Path) -> None:
-        self.port = free_port()
+        self.port = self.port or free_port()  # a restart stays where everybody looks for it
         options = {
             "port": str(self.port),
             "listen_addresses": "127.0.0.1",

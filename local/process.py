@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import json
 import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -67,8 +68,6 @@ def spawn(
 
 
 def _group(user: str | None) -> int | None:
-    import pwd
-
     return pwd.getpwnam(user).pw_gid if user else None
 
 
@@ -108,8 +107,9 @@ def leave_trace(folder: Path, name: str, child: subprocess.Popen[bytes], mark: s
 
     `mark` is a piece of its command line that no stranger's has.
     """
-    trace = {"pid": child.pid, "since": psutil.Process(child.pid).create_time(), "mark": mark}
-    (folder / f"{name}.json").write_text(json.dumps(trace))
+    with contextlib.suppress(psutil.Error):  # it has ended already: nothing to find
+        trace = {"pid": child.pid, "since": psutil.Process(child.pid).create_time(), "mark": mark}
+        (folder / f"{name}.json").write_text(json.dumps(trace))
 
 
 def leftovers(folder: Path) -> list[psutil.Process]:

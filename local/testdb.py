@@ -107,5 +107,5 @@ def _clean(case: Any) -> None:
 def _guards(connection: psycopg.Connection, guards: list[Any], verb: str) -> None:
     """Triggers that refuse TRUNCATE whatever the session's role; outside this transaction they are never off."""
     for table, name in guards:
-        words = sql.Identifier(table), sql.SQL(verb), sql.Identifier(name)  # type: ignore[arg-type]
+        words = sql.Identifier(table), sql.SQL(verb), sql.Identifier(name)
         connection.execute(sql.SQL("ALTER TABLE {} {} TRIGGER {}").format(*words))

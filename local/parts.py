@@ -1,0 +1,66 @@
+"""The processes of one machine: what each is called, and how it is started."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+# Celery warns every time that it runs as root, which the demo may; nothing that it executes came over the network.
+_CELERY = (
+    sys.executable,
+    "-W",
+    "ignore::UserWarning:celery.platforms",
+    "-m",
+    "celery",
+    "--quiet",
+    "-A",
+    "durable.celery",
+)
+_PLAIN = ("--without-gossip", "--without-mingle", "--loglevel", "WARNING")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One process. `mark` is a piece of its command line by which a survivor is known."""
+
+    name: str
+    argv: tuple[str, ...]
+    mark: str
+
+
+def standin(port: int, book: Path) -> Part:
+    """The vendors: payments, and a shop that knows no keys. Its book outlives it."""
+    argv = (sys.executable, "-m", "standin", "--port", str(port), "--book", str(book))
+    return Part("vendor", argv, "standin")
+
+
+def web(host: str, port: int) -> Part:
+    """The pages. Open connections are cut three seconds after a stop, else a stop would wait for them for ever."""
+    where = ("--interface", "asginl", "--host", host, "--port", str(port), "--no-ws")
+    ends = ("--workers", "1", "--workers-kill-timeout", "3", "--log-level", "warning")
+    return Part(
+        "web", (sys.executable, "-m", "granian", *where, *ends, "durable.asgi:application"), "durable.asgi"
+    )
+
+
+def worker(number: int) -> Part:
+    """Executes runs, two at a time."""
+    argv = (*_CELERY, "worker", "-n", f"worker-{number}@%h", "-Q", "runs", "-c", "2", *_PLAIN)
+    return Part(f"worker-{number}", argv, "durable.celery")
+
+
+def sweeper() -> Part:
+    """Finds what no message announced. A worker of its own, so that long runs cannot starve it."""
+    argv = (*_CELERY, "worker", "-n", "sweeper@%h", "-Q", "sweeps,retention", "-c", "1", *_PLAIN)
+    return Part("sweeper", argv, "durable.celery")
+
+
+def beat() -> Part:
+    """The clock. A process of its own: one inside a worker dies unnoticed."""
+    return Part("beat", (*_CELERY, "beat", "--pidfile=", "--loglevel", "WARNING"), "durable.celery")
+
+
+def inside(what: str) -> Part:
+    """A function of the demo or the check, inside a configured Django."""
+    return Part(what, (sys.executable, "-m", "local.inside", what), "local.inside")
