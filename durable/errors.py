@@ -37,8 +37,11 @@ class NotFound(InterlockError):
     """No such run, wait, effect or checkpoint."""
 
 
-class LeaseLost(InterlockError):
-    """The attempt no longer holds its run: it must stop, and every further write of it is refused."""
+class LeaseLost(BaseException):
+    """The attempt no longer holds its run, or lost its connection: it must stop, and every further write of it is refused.
+
+    A `BaseException`, so that author code can't swallow it.
+    """
 
 
 class Incompatible(InterlockError):

@@ -102,6 +102,11 @@ def open_waits(run: Run, kind: WaitKind | None = None) -> list[Wait]:
     return list(found.order_by("id"))
 
 
+def of_effect(effect: Effect) -> list[Wait]:
+    """Return the open waits that are about an effect."""
+    return list(Wait.objects.filter(effect_id=effect.pk, state=WaitState.OPEN.value).order_by("id"))
+
+
 def withdraw_all(run: Run, *, by: str, keep: frozenset[WaitKind] = frozenset()) -> list[Wait]:
     """Withdraw the open waits of a locked run that is about to end or be cancelled. Returns those withdrawn."""
     gone = [w for w in open_waits(run) if w.kind not in keep]

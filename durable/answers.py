@@ -1,0 +1,113 @@
+"""What people's answers at a gate do to the engine, inside the transaction in which the console records the decision.
+
+The caller locks first (`lock`: run, wait, effect, in this order; the console's gate comes last), checks, and then calls one
+of these. Decision, ledger event and the run's wake-up are one commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from durable import journal, rounds, vault, waits
+from durable.errors import Conflict, Invalid
+from durable.gatekeeper import gatekeeper
+from durable.ledger import outcome
+from durable.ledger.record import give_back
+from durable.models import Effect, Run, Wait
+from durable.models.fields import Clock
+from durable.states import EffectState, EventKind, WaitKind, WaitState
+from durable.text import check_text
+from durable.transitions import close_wait, lock_run, move_effect
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """A gate's run, wait and effect, each locked until the caller's transaction ends."""
+
+    run: Run
+    wait: Wait
+    effect: Effect
+
+
+def lock(run_ref: str, wait_id: int) -> Locked:
+    """Lock what a gate stands on. Raises NotFound, or Conflict where the wait is closed, saying by whom."""
+    run = lock_run(run_ref)
+    wait = waits.get_open(run, wait_id)
+    if wait.kind != WaitKind.GATE or wait.effect is None:
+        raise Conflict(f"{wait} is no gate")
+    effect = outcome.locked(wait.effect)
+    if effect.state != EffectState.GATED:
+        raise Conflict(f"{effect.key} is {effect.state}")
+    return Locked(run, wait, effect)
+
+
+def approve(locked: Locked, *, actor: str, words: str = "", body: Mapping[str, Any]) -> None:
+    """Let the effect out, in its present round, once. The run goes on in whichever process claims it."""
+    run, effect = locked.run, locked.effect
+    move_effect(effect, EffectState.APPROVED, approved_round=effect.round)
+    journal.record(run, EventKind.APPROVED, effect_key=effect.key, actor=actor, words=words, body=_bound(effect, body))
+    waits.resolve(run, locked.wait, by=actor, answer={"verdict": "approve"})
+
+
+def reject(locked: Locked, *, actor: str, words: str, body: Mapping[str, Any]) -> None:
+    """Refuse the effect; the reviewer's words reach the agent unchanged. Raises Invalid without words."""
+    check_text(words, "words")
+    if not words.strip():
+        raise Invalid("words", "a rejection needs a reason: the agent and the record get it")
+    _refuse(locked, EffectState.REJECTED, EventKind.REJECTED, WaitState.RESOLVED, actor, words, body)
+
+
+def expire(locked: Locked) -> None:
+    """Nobody answered in time: refused, distinct from rejected, and never an approval."""
+    gatekeeper().close(locked.effect, "expired")
+    _refuse(locked, EffectState.EXPIRED, EventKind.EXPIRED, WaitState.EXPIRED, journal.ENGINE,
+            "nobody decided in time; propose it again if it is still needed", {})
+
+
+def edit(locked: Locked, *, actor: str, args: Mapping[str, Any], words: str = "") -> Effect:
+    """Replace the payload by the reviewer's; that opens a round which somebody else decides. Raises Invalid."""
+    return rounds.edit(locked.run, locked.effect, args, actor=actor, words=words)
+
+
+def ask_back(locked: Locked, *, actor: str, words: str, body: Mapping[str, Any]) -> None:
+    """Ask before deciding. The effect stays gated and its clock runs on; `answer_back` opens the next round."""
+    if not words.strip():
+        raise Invalid("words", "say what you want to know")
+    journal.record(locked.run, EventKind.ASKED_BACK, effect_key=locked.effect.key, actor=actor, words=words,
+                   body=_bound(locked.effect, body))
+
+
+def answer_back(locked: Locked, *, actor: str, words: str) -> Effect:
+    """Answer what a reviewer asked back: a new round about the same payload, with the answer shown."""
+    if not words.strip():
+        raise Invalid("words", "say what the reviewer wanted to know")
+    return rounds.again(locked.run, locked.effect, actor=actor, words=words)
+
+
+def withdraw(run: Run, effect: Effect, *, actor: str, words: str) -> None:
+    """Take back an effect of a locked run that was never sent: its run is to stop, or an operator skips its step."""
+    gatekeeper().close(effect, "withdrawn")
+    for wait in waits.of_effect(effect):
+        close_wait(wait, WaitState.WITHDRAWN, by=actor)
+    _settle_refused(run, effect, EffectState.WITHDRAWN, EventKind.WITHDRAWN, actor, words, {})
+
+
+def _refuse(locked: Locked, state: EffectState, kind: EventKind, wait_state: WaitState, actor: str, words: str,
+            body: Mapping[str, Any]) -> None:
+    _settle_refused(locked.run, locked.effect, state, kind, actor, words, body)
+    waits.resolve(locked.run, locked.wait, by=actor, answer={"verdict": state.value}, to=wait_state)
+
+
+def _settle_refused(run: Run, effect: Effect, state: EffectState, kind: EventKind, actor: str, words: str,
+                    body: Mapping[str, Any]) -> None:
+    sealed = vault.seal(run.pk, vault.open_key(run.pk, run.ref), words) if words else None
+    move_effect(effect, state, words=sealed, settled_at=Clock(), next_look_at=None)
+    give_back(run, effect)
+    journal.record(run, kind, effect_key=effect.key, actor=actor, words=words, body=_bound(effect, body))
+
+
+def _bound(effect: Effect, body: Mapping[str, Any]) -> dict[str, Any]:
+    """What an answer was about: the digest and the round, beside what the console adds."""
+    return {"digest": effect.digest, "round": effect.round, **body}

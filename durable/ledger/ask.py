@@ -1,0 +1,68 @@
+"""What a step, or a saga, asks the ledger for: a tool's act with its arguments, at a place of the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from durable.digest import keyed_hash
+from durable.ledger.places import Place
+from durable.models import Effect
+from durable.states import EffectClass
+from durable.tools import Facts, Proposal, Tool
+from durable.vendor import Call, LookupAnswer, Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One act as asked for: its functions at the vendor, its facts, its payload, its place.
+
+    `undo_of` is the effect that this one undoes; then `undoes` is the receipt of that effect.
+    """
+
+    tool: Tool
+    proposal: Proposal
+    place: Place
+    effect_class: EffectClass
+    facts: Facts
+    send: Callable[[Call], Receipt]
+    look: Callable[[Call], LookupAnswer] | None
+    recheck: Callable[[Call], Mapping[str, Any]] | None = None
+    undo_of: Effect | None = None
+    undoes: Receipt | None = None
+
+    @classmethod
+    def of(cls, tool: Tool, args: Mapping[str, Any], place: Place) -> Ask:
+        """Return the ask for a forward effect. Raises Invalid for arguments that the tool refuses."""
+
+        def send(call: Call) -> Receipt:
+            receipt: Receipt = tool.function(call, **tool.typed(call.args))
+            return receipt
+
+        return cls(tool, tool.proposal(args), place, tool.effect_class, tool.facts, send, tool.lookup_function,
+                   tool.recheck_function)
+
+    @classmethod
+    def to_undo(cls, tool: Tool, undone: Effect, args: Mapping[str, Any], receipt: Receipt) -> Ask:
+        """Return the ask for the act that undoes `undone`, which was applied with `args` and `receipt`."""
+        undo = tool.undo_act
+        if undo is None:
+            raise LookupError(f"tool {tool.name} has no undo")
+        facts = replace(tool.facts, idempotent_for=undo.idempotent_for)
+        place = Place(undone.step, undone.visit, undone.ordinal)
+        return cls(tool, tool.proposal(args), place, undo.effect_class, facts, undo.function, undo.lookup,
+                   undo_of=undone, undoes=receipt)
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The object whose canonical bytes the digest is over."""
+        payload: dict[str, Any] = json.loads(self.proposal.canonical)
+        return payload
+
+    def once_per(self, secret: bytes) -> str:
+        """A keyed hash of the business act that may happen once (`once_per`), empty where the tool declares none."""
+        if self.proposal.once_per is None or self.undo_of is not None:
+            return ""
+        return keyed_hash(f"once:{self.tool.name}", self.proposal.once_per, secret)

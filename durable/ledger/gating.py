@@ -1,0 +1,77 @@
+"""Must people be asked first? The one place where class, policy, kinship and earlier acts decide that."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import connection
+
+from durable.gatekeeper import Question, Requirement, gatekeeper
+from durable.ledger.ask import Ask
+from durable.ledger.places import inherited
+from durable.models import Effect, Run
+from durable.states import EffectClass, EffectState
+
+_ACTS = [s.value for s in (EffectState.GATED, EffectState.APPROVED, EffectState.PENDING, EffectState.IN_DOUBT,
+                           EffectState.APPLIED)]
+
+
+def question(run: Run, ask: Ask) -> Question:
+    """Return the ask as a policy sees it."""
+    proposal = ask.proposal
+    return Question(
+        run_ref=run.ref,
+        agent=run.agent,
+        requester=run.requester,
+        tool=ask.tool.name,
+        effect_class=ask.effect_class.value,
+        amount_minor=proposal.amount_minor,
+        currency=proposal.currency or "",
+        subjects=proposal.subjects,
+        args=proposal.args,
+    )
+
+
+def requirement(run: Run, ask: Ask, *, link: int = 1) -> Requirement | None:
+    """Return why and how people must be asked, or None where the effect may leave on its own."""
+    asked = question(run, ask)
+    keeper = gatekeeper()
+    for reason in (_linked(link), _kinship(run, ask), _class(ask), _once(run, ask)):
+        if reason:
+            return keeper.for_class(asked, reason)
+    return None if ask.undo_of is not None else keeper.requirement(asked)
+
+
+def serialise_once_per(once_per: str) -> None:
+    """Make runs that want the same business act queue until the caller's transaction ends: the second sees the first."""
+    if once_per:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [once_per])
+
+
+def earlier(once_per: str, *, run: Run) -> Effect | None:
+    """Return another effect, of any run, that is or may be the same business act; the newest first."""
+    if not once_per:
+        return None
+    same = Effect.objects.filter(once_per=once_per, state__in=_ACTS).exclude(run_id=run.pk)
+    return same.select_related("run").order_by("-id").first()
+
+
+def _linked(link: int) -> str:
+    return "a person said that the earlier act under the older key never happened" if link > 1 else ""
+
+
+def _kinship(run: Run, ask: Ask) -> str:
+    if run.parent_id is None or ask.undo_of is not None or inherited(run, ask.place) is None:
+        return ""
+    return "the run that this one was forked from acted otherwise at this place"
+
+
+def _class(ask: Ask) -> str:
+    return "it can be neither replayed safely nor undone" if ask.effect_class is EffectClass.IRREVERSIBLE else ""
+
+
+def _once(run: Run, ask: Ask) -> str:
+    twin = earlier(ask.once_per(settings.INTERLOCK_HASH_KEY), run=run)
+    if twin is None:
+        return ""
+    return f"{twin.run.ref} has asked for the same already: {twin.key} is {twin.state}"

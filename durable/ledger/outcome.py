@@ -1,0 +1,176 @@
+"""The third beat: write down what came of it. Whoever lost the lease may add a `late answer` and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+
+from durable import faults, journal, vault, waits
+from durable.digest import plain
+from durable.ledger import purse
+from durable.ledger.record import give_back
+from durable.models import Effect, LedgerEvent, Run, Wait
+from durable.models.fields import Clock
+from durable.money import to_minor
+from durable.states import Attention, EffectState, EventKind, WaitKind, WaitState
+from durable.transitions import Claim, close_wait, hold_claim, lock_run, move_effect
+from durable.vendor import Receipt
+
+
+class ReceiptTaken(Exception):
+    """The receipt belongs to another effect already; it proves nothing about this one."""
+
+
+def locked(effect: Effect) -> Effect:
+    """Lock the effect of a locked run and read it anew."""
+    return Effect.objects.select_for_update(of=("self",)).get(pk=effect.pk)
+
+
+def applied(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bool = False) -> Effect:
+    """Record that the vendor acted, with its receipt. Raises LeaseLost, ReceiptTaken."""
+    beat = "adopt" if adopted else "outcome"
+    with transaction.atomic(durable=True):
+        run = hold_claim(claim)
+        effect = apply(run, locked(effect), receipt, claim.seal_key, actor=claim.actor, adopted=adopted)
+        faults.point(f"{beat}.before_commit")
+    faults.point(f"{beat}.after_commit")
+    return effect
+
+
+def apply(run: Run, effect: Effect, receipt: Receipt, seal_key: bytes, *, actor: str, adopted: bool,
+          words: str = "") -> Effect:
+    """Settle a locked effect of a locked run as applied: state, money, receipt, event, and the waits that asked about it."""
+    spent = effect.amount_minor
+    if receipt.amount is not None and effect.currency:
+        spent = to_minor(receipt.amount, effect.currency)
+    body: dict[str, Any] = {"receipt": receipt.id, "digest": effect.digest}
+    if spent is not None:
+        body |= {"amount_minor": spent, "currency": effect.currency}
+    no = journal.record(run, EventKind.ADOPTED if adopted else EventKind.APPLIED, effect_key=effect.key, actor=actor,
+                        body=body, words=words)
+    try:
+        with transaction.atomic():
+            move_effect(effect, EffectState.APPLIED, open_sends=0, receipt_id=receipt.id, applied_no=no, adopted=adopted,
+                        proof=vault.seal(run.pk, seal_key, plain(asdict(receipt))), settled_at=Clock(), next_look_at=None)
+    except IntegrityError as error:
+        raise ReceiptTaken(f"receipt {receipt.id} belongs to another effect") from error
+    if effect.amount_minor is not None and effect.undo_of_id is None:
+        purse.spend(run, effect.amount_minor, spent or 0, effect.currency)
+    _close_questions(run, effect, by=actor)
+    return effect
+
+
+def failed(claim: Claim, effect: Effect, code: str, message: str) -> Effect:
+    """Record a definitive no. While an earlier request is unanswered it decides nothing: then the effect stays pending."""
+    with transaction.atomic(durable=True):
+        run = hold_claim(claim)
+        effect = locked(effect)
+        if effect.open_sends > 1:
+            _answered(run, effect, EventKind.NO_ANSWER, claim.actor, {"refused": code}, message)
+        else:
+            move_effect(effect, EffectState.FAILED, open_sends=0, failure=f"{code}: {message}"[:500], settled_at=Clock(),
+                        next_look_at=None)
+            give_back(run, effect)
+            journal.record(run, EventKind.FAILED, effect_key=effect.key, actor=claim.actor, body={"code": code},
+                           words=message)
+        faults.point("outcome.before_commit")
+    faults.point("outcome.after_commit")
+    effect.refresh_from_db()
+    return effect
+
+
+def not_sent(claim: Claim, effect: Effect, message: str) -> Effect:
+    """Record that the last request certainly had no effect; the same may be released again."""
+    with transaction.atomic(durable=True):
+        run = hold_claim(claim)
+        effect = locked(effect)
+        _answered(run, effect, EventKind.NOT_SENT, claim.actor, {}, message)
+        faults.point("outcome.before_commit")
+    faults.point("outcome.after_commit")
+    return effect
+
+
+def no_answer(claim: Claim, effect: Effect, message: str, *, saved: bool) -> Effect:
+    """Record that nobody can tell whether the last request landed. The effect stays pending; reconciling decides."""
+    with transaction.atomic(durable=True):
+        run = hold_claim(claim)
+        effect = locked(effect)
+        if saved:
+            Effect.objects.filter(pk=effect.pk).update(error_saved=True)
+        journal.record(run, EventKind.NO_ANSWER, effect_key=effect.key, actor=claim.actor, body={"saved": saved},
+                       words=message)
+        faults.point("outcome.before_commit")
+    faults.point("outcome.after_commit")
+    effect.refresh_from_db()
+    return effect
+
+
+def doubt(claim: Claim, effect: Effect, reason: Attention, sentence: str, evidence: dict[str, Any]) -> Wait:
+    """Put an unsettled effect before a person, with what is known. Returns the open wait."""
+    with transaction.atomic(durable=True):
+        run = hold_claim(claim)
+        wait = put_in_doubt(run, locked(effect), reason, sentence, evidence)
+        faults.point("outcome.before_commit")
+    faults.point("outcome.after_commit")
+    return wait
+
+
+def put_in_doubt(run: Run, effect: Effect, reason: Attention, sentence: str, evidence: dict[str, Any]) -> Wait:
+    """Open the attention wait of a locked effect; a pending one is then in doubt."""
+    if effect.state == EffectState.PENDING:
+        move_effect(effect, EffectState.IN_DOUBT)
+        journal.record(run, EventKind.IN_DOUBT, effect_key=effect.key, body={"reason": reason.value})
+    return waits.open_attention(run, reason, sentence, effect=effect, evidence=evidence)
+
+
+def looked(claim: Claim, effect: Effect, found: str) -> None:
+    """Count a look-up that settled nothing."""
+    with transaction.atomic():
+        run = hold_claim(claim)
+        Effect.objects.filter(pk=effect.pk).update(looks=F("looks") + 1)
+        journal.record(run, EventKind.LOOKED_UP, effect_key=effect.key, actor=claim.actor, body={"found": found})
+    effect.looks += 1
+
+
+def late(run_ref: str, effect_key: str, actor: str, receipt: Receipt | None, message: str) -> None:
+    """Add what a worker learned after it had lost its lease. Changes no state; a second receipt raises an alarm."""
+    with transaction.atomic(durable=True):
+        run = lock_run(run_ref)
+        effect = Effect.objects.select_for_update(of=("self",)).get(key=effect_key)
+        body: dict[str, Any] = {} if receipt is None else {"receipt": receipt.id}
+        words = message if receipt is None else ""
+        numbers = journal.record(run, EventKind.LATE_ANSWER, effect_key=effect_key, actor=actor, body=body, words=words)
+        if receipt is not None:
+            sealed = vault.seal(run.pk, vault.open_key(run.pk, run.ref), plain(asdict(receipt)))
+            event = LedgerEvent.objects.get(run_ref=run_ref, no=numbers)
+            journal.EventDetail.objects.create(event=event, sealed=sealed)
+            if effect.receipt_id not in ("", receipt.id):
+                waits.open_attention(run, Attention.CONFLICT, f"{effect_key} has two receipts, {effect.receipt_id} and "
+                                     f"{receipt.id}: the vendor may have acted twice", effect=effect)
+        faults.point("late.before_commit")
+    faults.point("late.after_commit")
+
+
+def _answered(run: Run, effect: Effect, kind: EventKind, actor: str, body: dict[str, Any], words: str) -> None:
+    """One open request is answered with certainty: it moved nothing."""
+    Effect.objects.filter(pk=effect.pk).update(open_sends=F("open_sends") - 1)
+    journal.record(run, kind, effect_key=effect.key, actor=actor, body=body, words=words)
+    effect.refresh_from_db()
+
+
+def _close_questions(run: Run, effect: Effect, *, by: str) -> None:
+    """What was asked about an effect is answered once it is settled."""
+    for wait in Wait.objects.filter(run=run, effect=effect, kind=WaitKind.ATTENTION.value, state=WaitState.OPEN.value):
+        close_wait(wait, WaitState.RESOLVED, by=by)
+
+
+def receipt_from(stored: dict[str, Any]) -> Receipt:
+    """Return a stored receipt as the value that it was."""
+    amount, at = stored.get("amount"), stored.get("at")
+    return Receipt(**{**stored, "amount": None if amount is None else Decimal(amount),
+                      "at": None if at is None else datetime.fromisoformat(at)})

@@ -1,0 +1,113 @@
+"""Release: the one check that lets an effect out, first time or again, committed with its `sent` event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from durable import clock, faults, journal
+from durable.errors import BudgetExhausted, Stopping
+from durable.gatekeeper import gatekeeper
+from durable.ledger.ask import Ask
+from durable.models import Budget, Effect, Run, Stop
+from durable.models.fields import Clock
+from durable.states import ENDING, EffectState, EventKind
+from durable.transitions import Claim, hold_claim, move_effect
+
+#: A request must be over well inside the lease; the rest of it is for writing the outcome down.
+_SHARE_OF_LEASE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """Leave to make one request: `allowed` seconds from `since` (on `clock.elapsed`), then never again."""
+
+    since: float
+    allowed: float
+
+    def seconds_left(self) -> float:
+        """Return how long the whole call may still take; zero or less means that it must not begin."""
+        return self.allowed - (clock.elapsed() - self.since)
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What the check said: leave to send, or in words why the approval no longer carries the effect."""
+
+    effect: Effect
+    sending: Sending | None = None
+    refused: str = ""
+
+
+def forward_only(run: Run, ask: Ask) -> None:
+    """Refuse what may not leave now whatever its approval says: a held run, a stop order, a deadline that is over.
+
+    Raises Stopping or BudgetExhausted. An undo and the settling of what has been sent go on: money and deadline limit
+    what a run does, not how it is put right.
+    """
+    if run.held:
+        raise Stopping(f"{run.ref} is held")
+    orders = Stop.objects.filter(lifted_at=None).filter(
+        Q(scope="all") | Q(scope="agent", name=run.agent) | Q(scope="tool", name=ask.tool.name)
+    )
+    order = orders.first()
+    if order is not None:
+        raise Stopping(f"stopped by {order.actor}: {order}")
+    over = Budget.objects.filter(pk=run.budget_id, deadline__lte=Clock()).exists()
+    if over and ask.undo_of is None:
+        raise BudgetExhausted("deadline", f"the deadline of {run.ref} is over; no new effect starts")
+
+
+def release(claim: Claim, effect: Effect, ask: Ask) -> Released:
+    """Check everything that must hold at the last moment, under the run's lock, and commit the `sent` event.
+
+    Raises LeaseLost, Stopping or BudgetExhausted; then nothing is written and nothing may be sent.
+    """
+    with transaction.atomic(durable=True):
+        run = hold_claim(claim)
+        if run.state in ENDING and ask.undo_of is None:
+            raise Stopping(f"{run.ref} is {run.state}")
+        forward_only(run, ask)
+        effect = Effect.objects.select_for_update(of=("self",)).select_related("payload").get(pk=effect.pk)
+        if effect.state == EffectState.APPROVED:
+            refused = gatekeeper().may_release(effect)
+            if refused:
+                return Released(effect, refused=refused)
+            gatekeeper().used(effect)
+        sending = send_out(claim, run, effect, ask)
+        faults.point("sent.before_commit")
+    faults.point("sent.after_commit")
+    return Released(effect, sending)
+
+
+def send_out(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Sending:
+    """Write the `sent` event of one request, with the moment by which it must be over."""
+    since = clock.elapsed()
+    within = min(ask.facts.send_within, claim.lease * _SHARE_OF_LEASE)
+    move_effect(
+        effect,
+        EffectState.PENDING,
+        sends=F("sends") + 1,
+        open_sends=F("open_sends") + 1,
+        first_sent_at=effect.first_sent_at or Clock(),
+        last_sent_at=Clock(),
+        send_by=Clock() + within,
+        next_look_at=Clock() + within + ask.facts.in_flight,
+    )
+    journal.record(
+        run,
+        EventKind.SENT,
+        effect_key=effect.key,
+        actor=claim.actor,
+        body={
+            "attempt": claim.attempt,
+            "digest": effect.digest,
+            "round": effect.round,
+            "send": effect.sends,
+            "within_ms": int(within / timedelta(milliseconds=1)),
+        },
+    )
+    return Sending(since, within.total_seconds())

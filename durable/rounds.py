@@ -1,0 +1,167 @@
+"""Rounds: one asking about one payload. Whatever changes, the payload or the world, opens a new one.
+
+Until the first request an effect's key binds nothing: a step may come back with another payload, a reviewer may edit it,
+facts may have moved on. Each of these closes the round that people saw, keeps it in the history, and asks anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+
+from durable import journal, tools, vault, waits
+from durable.errors import Conflict
+from durable.gatekeeper import Requirement, gatekeeper
+from durable.ledger import Ask, Place, gating, outcome
+from durable.ledger.record import give_back, open_gate, reserve, write_subjects
+from durable.models import Effect, Run, Sealed
+from durable.reconcile import LOOKUP_TIMEOUT
+from durable.states import REFUSED, EffectState, EventKind, WaitState
+from durable.transitions import Claim, close_wait, hold_claim, move_effect
+from durable.vendor import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Facts that no longer hold: what changed, in words, and all facts as they are now."""
+
+    sentence: str
+    now: Mapping[str, Any]
+
+
+def ask_of(effect: Effect) -> Ask:
+    """Return the ask that an effect's record holds, as people decided it. Raises UnknownTool, Invalid, vault.Erased."""
+    args = vault.read(effect.payload)["args"]
+    tool = tools.get(effect.tool)
+    if effect.undo_of is not None:
+        undone = effect.undo_of
+        assert undone.proof is not None
+        return Ask.to_undo(tool, undone, args, outcome.receipt_from(vault.read(undone.proof)))
+    return Ask.of(tool, args, Place(effect.step, effect.visit, effect.ordinal))
+
+
+def as_decided(effect: Effect, ask: Ask) -> Ask:
+    """Return the ask with the payload that people let out: their edit, where there was one."""
+    return ask if effect.digest == ask.proposal.digest else ask_of(effect)
+
+
+def read_facts(ask: Ask, key: str, run_ref: str) -> Mapping[str, Any]:
+    """Read the tool's declared facts at the vendor. No transaction may be open."""
+    assert ask.recheck is not None
+    return dict(ask.recheck(Call(key=key, run=run_ref, timeout=LOOKUP_TIMEOUT, args=ask.proposal.args)))
+
+
+def changed_facts(effect: Effect, ask: Ask, run_ref: str) -> Changed | None:
+    """Compare the facts at drafting with the world as it is. None where everything still holds or nothing was declared."""
+    if ask.recheck is None or effect.facts is None:
+        return None
+    before: dict[str, Any] = vault.read(effect.facts)
+    now = read_facts(ask, effect.key, run_ref)
+    moved = [f"{name} was {before.get(name)}, is {now.get(name)}" for name in sorted({*before, *now})
+             if before.get(name) != now.get(name)]
+    return Changed(f"what it rests on has changed: {'; '.join(moved)}", now) if moved else None
+
+
+def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
+    """Supersede what was recorded and never sent with what the step asks for now; gated again as its facts demand."""
+    facts = None
+    run = Run.objects.select_related("parent").get(pk=claim.run_id)
+    if ask.recheck is not None and gating.requirement(run, ask, link=effect.link) is not None:
+        facts = read_facts(ask, effect.key, claim.run_ref)
+    with transaction.atomic(durable=True):
+        run = hold_claim(claim)
+        effect = outcome.locked(effect)
+        if effect.sends:
+            raise Conflict(f"{effect.key} has been sent; its payload is bound")
+        gating.serialise_once_per(ask.once_per(settings.INTERLOCK_HASH_KEY))
+        needed = gating.requirement(run, ask, link=effect.link)
+        payload = vault.seal(run.pk, claim.seal_key, ask.payload)
+        _open(run, effect, ask, payload, needed, asked=True, actor=claim.actor, words="the step asks for something else now",
+              facts=None if facts is None else vault.seal(run.pk, claim.seal_key, dict(facts)))
+    effect.refresh_from_db()
+    return effect
+
+
+def reopen(claim: Claim, effect: Effect, decided: Ask, sentence: str, *, facts: Mapping[str, Any] | None = None) -> Effect:
+    """Ask people again about the same payload, because their yes no longer carries it; `sentence` says why."""
+    with transaction.atomic(durable=True):
+        run = hold_claim(claim)
+        effect = outcome.locked(effect)
+        needed = gatekeeper().for_class(gating.question(run, decided), sentence)
+        sealed = effect.facts if facts is None else vault.seal(run.pk, claim.seal_key, dict(facts))
+        _open(run, effect, decided, effect.payload, needed, asked=False, actor=claim.actor, words=sentence, facts=sealed)
+    effect.refresh_from_db()
+    return effect
+
+
+def edit(run: Run, effect: Effect, args: Mapping[str, Any], *, actor: str, words: str) -> Effect:
+    """Put a reviewer's edit in place of the payload of a locked, gated effect, and ask about that.
+
+    Raises Invalid for arguments that the tool refuses; then nothing is written. An edit is always asked about, whatever the
+    class of the edited effect would allow.
+    """
+    place = Place(effect.step, effect.visit, effect.ordinal)
+    ask = Ask.of(tools.get(effect.tool), args, place)
+    if ask.proposal.digest == effect.digest:
+        raise Conflict(f"{effect.key}: the edit changes nothing; approve or reject it")
+    reason = f"edited by {actor}"
+    needed = gating.requirement(run, ask, link=effect.link) or gatekeeper().for_class(gating.question(run, ask), reason)
+    payload = vault.seal(run.pk, vault.open_key(run.pk, run.ref), ask.payload)
+    _open(run, effect, ask, payload, needed, asked=False, actor=actor, words=words, kind=EventKind.EDITED, facts=effect.facts)
+    effect.refresh_from_db()
+    return effect
+
+
+def again(run: Run, effect: Effect, *, actor: str, words: str) -> Effect:
+    """Ask about the same payload once more, with somebody's answer to what a reviewer asked back."""
+    ask = ask_of(effect)
+    needed = gatekeeper().for_class(gating.question(run, ask), words)
+    _open(run, effect, ask, effect.payload, needed, asked=False, actor=actor, words=words, facts=effect.facts)
+    effect.refresh_from_db()
+    return effect
+
+
+def _open(run: Run, effect: Effect, ask: Ask, payload: Sealed, needed: Requirement | None, *, asked: bool, actor: str,
+          words: str, facts: Sealed | None, kind: EventKind = EventKind.NEW_ROUND) -> None:
+    """Close the present round as superseded and open the next, in the caller's transaction."""
+    before = effect.digest
+    _close(run, effect, by=actor)
+    columns: dict[str, Any] = {
+        "round": F("round") + 1,
+        "approved_round": None,
+        "digest": ask.proposal.digest,
+        "payload": payload,
+        "facts": facts,
+        "words": None,
+        "tool": ask.tool.name,
+        "tool_version": ask.proposal.version,
+        "effect_class": ask.effect_class.value,
+        "vendor": ask.facts.vendor,
+        "amount_minor": ask.proposal.amount_minor,
+        "currency": ask.proposal.currency or "",
+        "once_per": ask.once_per(settings.INTERLOCK_HASH_KEY),
+        "settled_at": None,
+    }
+    if asked:
+        columns |= {"digest_asked": ask.proposal.digest, "payload_asked": payload}
+    if effect.state not in REFUSED:
+        give_back(run, effect)
+    move_effect(effect, EffectState.PENDING if needed is None else EffectState.GATED, **columns)
+    reserve(run, effect)
+    write_subjects(effect, ask.proposal.subjects)
+    journal.record(run, kind, effect_key=effect.key, actor=actor, words=words,
+                   body={"round": effect.round, "digest": effect.digest, "digest_before": before})
+    if needed is not None:
+        open_gate(run, effect, needed)
+
+
+def _close(run: Run, effect: Effect, *, by: str) -> None:
+    """End the gate of the present round, answered or not: its yes is for what people saw, and for nothing else."""
+    gatekeeper().close(effect, "superseded")
+    for wait in waits.of_effect(effect):
+        close_wait(wait, WaitState.WITHDRAWN, by=by)
