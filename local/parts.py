@@ -36,9 +36,9 @@ def standin(port: int, book: Path) -> Part:
 
 
 def web(host: str, port: int) -> Part:
-    """The pages. Open connections are cut three seconds after a stop, else a stop would wait for them for ever."""
+    """The pages. Open connections are cut two seconds after a stop, else a stop would wait for them for ever."""
     where = ("--interface", "asginl", "--host", host, "--port", str(port), "--no-ws")
-    ends = ("--workers", "1", "--workers-kill-timeout", "3", "--log-level", "warning")
+    ends = ("--workers", "1", "--workers-kill-timeout", "2", "--log-level", "warning")
     return Part(
         "web", (sys.executable, "-m", "granian", *where, *ends, "durable.asgi:application"), "durable.asgi"
     )

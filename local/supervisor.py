@@ -23,7 +23,7 @@ from local.postgres import Postgres
 from local.process import clear_leftovers, free_port, kill_group, leave_trace, spawn, wait_for
 
 #: Seconds that the processes get for a clean end before they are killed; the whole stop stays under five.
-PATIENCE = 3.0
+PATIENCE = 2.5
 
 
 class AlreadyRunning(Exception):
@@ -117,12 +117,12 @@ class Supervisor:
         vendor = free_port()
         self._write_runtime(secrets, port, vendor)
         say("migrations and static files")
-        self._once("manage.py", "collectstatic", "--noinput", "--verbosity", "0")
-        self._once("manage.py", "migrate", "--noinput", "--verbosity", "0")
+        plain = ("--noinput", "--verbosity", "0")
+        self._once(("manage.py", "migrate", *plain), ("manage.py", "collectstatic", *plain))
         book = keys.private_folder(self.options.data / "vendor") / "book"
         self._keep(parts.standin(vendor, book))
         demo = self.options.demo and (Path(__file__).parent / "demo.py").exists()
-        people = self._once("-m", "local.inside", "people").splitlines() if demo else []
+        people = self._once(("-m", "local.inside", "people")).splitlines() if demo else []
         self._keep(parts.web(self.options.host, port))
         for part in (parts.worker(1), parts.worker(2), parts.sweeper(), parts.beat()):
             self._keep(part)
@@ -159,17 +159,18 @@ class Supervisor:
         root = Path(__file__).resolve().parent.parent
         return spawn(argv, env=self._env(), output=subprocess.PIPE, cwd=root)
 
-    def _once(self, *words: str) -> str:
-        """A command that must succeed before anything else starts."""
-        child = self._spawn((sys.executable, *words))
+    def _once(self, *commands: tuple[str, ...]) -> str:
+        """Commands, side by side, that must succeed before anything else starts. Returns what they print."""
+        children = [self._spawn((sys.executable, *words)) for words in commands]
         try:
-            text, _ = child.communicate(timeout=300)
-        except BaseException:
-            kill_group(child.pid)
-            raise
-        if child.returncode:
-            raise RuntimeError(f"`{' '.join(words)}` failed:\n{text.decode(errors='replace').strip()}")
-        return text.decode(errors="replace")
+            texts = [child.communicate(timeout=300)[0].decode(errors="replace") for child in children]
+        finally:
+            for child in children:
+                kill_group(child.pid)
+        for words, child, text in zip(commands, children, texts, strict=True):
+            if child.returncode:
+                raise RuntimeError(f"`{' '.join(words)}` failed:\n{text.strip()}")
+        return "".join(texts)
 
     def _keep(self, part: parts.Part) -> None:
         say(part.name)
