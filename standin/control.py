@@ -1,0 +1,106 @@
+"""The control API, under `/_control/`, answering on loopback only. Bodies and answers are JSON.
+
+POST   /_control/faults    add a rule: {"kind": "drop", "service": "payments", "method": "POST",
+                           "path": "/v1/refunds", "contains": "run-1", "times": 1, "after": 0,
+                           "seconds": 2, ...}; see `standin.faults`
+DELETE /_control/faults    take every rule away
+POST   /_control/modes     {"keys": "honour|ignore", "mismatch": "refuse|ignore_body|new_object",
+                           "key_life": 86400, "clock_skew": 0, "lookup_lag": 0}: the named ones change;
+                           see `standin.modes`
+GET    /_control/modes     the modes in force
+GET    /_control/book      what really moved, in order: service, id, key, amount (text, in the currency's
+                           major unit), amount_minor, currency, target, at, metadata
+GET    /_control/requests  every request received, in order: n, service, method, path, key, at, peer
+                           (the sender's port), fault, status (null while it is open, and where the
+                           answer was cut)
+POST   /_control/forget    {"key": "..."}: prune one idempotency key now
+POST   /_control/reset     forget all: book, keys, faults, modes, requests
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from standin.book import Book
+from standin.faults import Faults, fault_from
+from standin.keys import Keys
+from standin.modes import Modes
+from standin.web import Answer, Request
+
+PREFIX = "/_control/"
+
+
+class RequestLog:
+    """The requests received, in memory."""
+
+    def __init__(self) -> None:
+        self._entries: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
+
+    def received(self, service: str, request: Request, peer: int) -> dict[str, Any]:
+        """Note a request down, before anything is done about it."""
+        entry: dict[str, Any] = {"service": service, "method": request.method, "path": request.path}
+        entry |= {"key": request.key, "at": time.time(), "peer": peer, "fault": None, "status": None}
+        with self._lock:
+            entry["n"] = len(self._entries) + 1
+            self._entries.append(entry)
+        return entry
+
+    def all(self) -> list[dict[str, Any]]:
+        with self._lock:
+            return [dict(one) for one in self._entries]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+
+
+class Control:
+    def __init__(self, book: Book, keys: Keys, modes: Modes, faults: Faults, log: RequestLog) -> None:
+        self._book, self._keys, self._modes, self._faults, self._log = book, keys, modes, faults, log
+        self._routes: dict[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
+            ("POST", "faults"): lambda body: self._faults.add(fault_from(body)),
+            ("DELETE", "faults"): lambda body: self._faults.clear(),
+            ("POST", "modes"): lambda body: self._modes.set(body),
+            ("GET", "modes"): lambda body: asdict(self._modes),
+            ("GET", "book"): lambda body: self._moved(),
+            ("GET", "requests"): lambda body: self._log.all(),
+            ("POST", "forget"): lambda body: self._keys.forget(str(body["key"])),
+            ("POST", "reset"): lambda body: self._reset(),
+        }
+
+    def handle(self, request: Request, peer: str) -> Answer:
+        if not ipaddress.ip_address(peer).is_loopback:
+            return Answer(
+                403, {"error": "loopback_only", "message": "The control API answers on loopback only."}
+            )
+        route = self._routes.get((request.method, request.path.removeprefix(PREFIX)))
+        if route is None:
+            return Answer(
+                404, {"error": "not_found", "message": f"Nothing answers {request.method} {request.path}."}
+            )
+        try:
+            found = route(request.params)
+        except (ValueError, TypeError, KeyError) as bad:
+            return Answer(400, {"error": "bad_request", "message": str(bad)})
+        return Answer(200, {"ok": True} if found is None else found)
+
+    def _moved(self) -> list[dict[str, Any]]:
+        hidden = ("kind", "id", "made")
+        moved = self._book.all("movement")
+        return [
+            {"id": one["made"]} | {name: one[name] for name in one if name not in hidden} for one in moved
+        ]
+
+    def _reset(self) -> None:
+        self._faults.clear()
+        self._faults.end_waits()
+        self._keys.land()
+        self._modes.reset()
+        self._book.reset()
+        self._log.clear()

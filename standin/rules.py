@@ -1,0 +1,89 @@
+"""What the payments service accepts: Stripe's parameters, amounts and currencies, and its words for a
+refusal.
+
+`DECIMALS` and `STEP` are Stripe's own list (docs.stripe.com/currencies), not ISO's: the madagascan ariary has
+no decimals there, the krona and the Ugandan shilling are sent in hundredths and must be whole, and of three
+decimals the last must be 0.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Any
+
+from standin.keys import error
+from standin.web import Refused
+
+ZERO = [
+    "BIF",
+    "CLP",
+    "DJF",
+    "GNF",
+    "JPY",
+    "KMF",
+    "KRW",
+    "MGA",
+    "PYG",
+    "RWF",
+    "VND",
+    "VUV",
+    "XAF",
+    "XOF",
+    "XPF",
+]
+DECIMALS = dict.fromkeys(ZERO, 0) | dict.fromkeys(["BHD", "JOD", "KWD", "OMR", "TND"], 3)
+STEP = {"ISK": 100, "UGX": 100} | dict.fromkeys(["BHD", "JOD", "KWD", "OMR", "TND"], 10)
+LARGEST = 99_999_999
+REASONS = ("duplicate", "fraudulent", "requested_by_customer")
+REFUND_FIELDS = {"charge", "payment_intent", "amount", "reason", "metadata", "expand", "currency"}
+LIST_FIELDS = {"charge", "payment_intent", "limit", "starting_after", "expand"}
+
+
+def invalid(
+    message: str, code: str | None = None, param: str | None = None, *, saved: bool = False
+) -> Refused:
+    return Refused(error(400, "invalid_request_error", message, code, param), saved=saved)
+
+
+def missing(what: str, name: str, param: str) -> Refused:
+    message = f"No such {what}: '{name}'"
+    return Refused(error(404, "invalid_request_error", message, "resource_missing", param))
+
+
+def only(params: dict[str, Any], allowed: set[str]) -> None:
+    for name in params:
+        if name not in allowed:
+            raise invalid(f"Received unknown parameter: {name}", "parameter_unknown", name)
+
+
+def integer(text: Any, param: str) -> int:
+    if not isinstance(text, str) or not re.fullmatch(r"-?\d{1,15}", text):
+        raise invalid(f"Invalid integer: {text}", "parameter_invalid_integer", param)
+    return int(text)
+
+
+def check_sum(params: dict[str, Any]) -> None:
+    if not re.fullmatch(r"[A-Za-z]{3}", str(params.get("currency", ""))):
+        raise invalid("Invalid currency: use a three-letter ISO code.", param="currency")
+    amount = integer(params.get("amount"), "amount")
+    if not 1 <= amount <= LARGEST:
+        raise invalid(f"Amount must be between 1 and {LARGEST}.", "amount_too_large", "amount")
+    if amount % STEP.get(params["currency"].upper(), 1):
+        raise invalid("Invalid amount.", "invalid_charge_amount_no_decimal_compatible", "amount")
+
+
+def metadata_of(params: dict[str, Any]) -> dict[str, str]:
+    metadata = params.get("metadata") or {}
+    if not isinstance(metadata, dict) or len(metadata) > 50:
+        raise invalid("Metadata must be a set of at most 50 key-value pairs.", param="metadata")
+    for name, value in metadata.items():
+        if len(name) > 40 or len(value) > 500:
+            raise invalid(
+                "Metadata keys have at most 40, values at most 500 characters.", param=f"metadata[{name}]"
+            )
+    return metadata
+
+
+def major(amount: int, currency: str) -> str:
+    return str(Decimal(amount).scaleb(-DECIMALS.get(currency.upper(), 2)))
