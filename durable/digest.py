@@ -19,19 +19,27 @@ from durable.errors import Invalid
 from durable.text import MAX_DEPTH, MAX_INT, check_json, check_text, join
 
 MAX_CANONICAL_BYTES = 16 * 1024 * 1024
+# What passed the door at its deepest is still wrapped in the engine's own objects.
+MAX_CANONICAL_DEPTH = MAX_DEPTH + 8
 _MAX_DECIMAL_DIGITS = 64
 _MIN_SECRET_BYTES = 16
 
 
-def plain(value: object, field: str = "value") -> Any:
+def plain(
+    value: object,
+    field: str = "value",
+    *,
+    max_bytes: int = MAX_CANONICAL_BYTES,
+    max_depth: int = MAX_CANONICAL_DEPTH,
+) -> Any:
     """`value` as plain JSON, in new containers: dict, list, str, int, float, bool, None.
 
     A Decimal becomes a string in plain notation as it is written (4E+1 -> "40", 40.00 -> "40.00"), an aware
     datetime ISO 8601 in UTC with `Z`, a date or UUID its text, an enum its value, a pydantic model its
     fields. All else is `Invalid`.
     """
-    built = _plain(value, field, 0)
-    check_json(built, field, max_bytes=MAX_CANONICAL_BYTES)
+    built = _plain(value, field, max_depth)
+    check_json(built, field, max_bytes=max_bytes, max_depth=max_depth)
     return built
 
 
@@ -71,18 +79,18 @@ def _normal(value: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", value.strip()).casefold())
 
 
-def _plain(value: object, field: str, depth: int) -> Any:
+def _plain(value: object, field: str, levels: int) -> Any:
     if isinstance(value, BaseModel):
         value = dict(value)
     if isinstance(value, Mapping | list | tuple):
-        if depth >= MAX_DEPTH:
+        if levels == 0:
             return value  # check_json refuses it, in its own words
         if isinstance(value, Mapping):
             # Keys stay as they are: check_json names the one that is not text.
-            return {key: _plain(item, join(field, key), depth + 1) for key, item in value.items()}
-        return [_plain(item, join(field, place), depth + 1) for place, item in enumerate(value)]
+            return {key: _plain(item, join(field, key), levels - 1) for key, item in value.items()}
+        return [_plain(item, join(field, place), levels - 1) for place, item in enumerate(value)]
     if isinstance(value, Enum):
-        return _plain(value.value, field, depth)
+        return _plain(value.value, field, levels)
     if isinstance(value, Decimal):
         return _decimal(value, field)
     if isinstance(value, datetime):

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from durable.digest import plain
 from durable.errors import Invalid
-from durable.text import check_json, join
+from durable.text import MAX_BYTES, MAX_DEPTH, join
 from durable.tools.facts import Misdeclared
 from durable.vendor import Call
 
@@ -74,8 +74,7 @@ class Arguments:
 
         Takes Python's own types (Decimal, datetime) as well as JSON; a number with a fraction is never an amount.
         """
-        raw = plain(dict(args), "args")
-        check_json(raw, "args")
+        raw = plain(dict(args), "args", max_bytes=MAX_BYTES, max_depth=MAX_DEPTH)
         try:
             # JSON mode: strict, and yet a text may stand for a Decimal or a date, as in what was stored.
             model = self.model.model_validate_json(json.dumps(raw))
@@ -125,9 +124,7 @@ def _refuse_floats(raw: object, typed: object, field: str) -> None:
     """Refuse a JSON number with a fraction where a Decimal is meant: it is no longer the number that was written."""
     if isinstance(typed, Decimal):
         if isinstance(raw, float):
-            raise Invalid(
-                field, 'must be text or a whole number, such as "6.95": a binary fraction is not exact'
-            )
+            raise Invalid(field, 'must be text such as "6.95", or a whole number: a float is not exact')
     elif isinstance(typed, BaseModel):
         _refuse_floats(raw, dict(typed), field)
     elif isinstance(typed, Mapping) and isinstance(raw, Mapping):
