@@ -1,0 +1,148 @@
+"""Who may do what. The one place: every view, button, form and command asks here."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AnonymousUser, Permission, User
+from django.db.models import Q, QuerySet
+
+from approvals.capabilities import ROLES, Capability
+from approvals.errors import Refused
+from approvals.models import Decision, Gate
+from approvals.states import Verdict
+from durable.errors import NotFound
+from durable.models import Effect, Run
+
+#: Four eyes: a yes, and an edit that becomes what is sent, must come from somebody else than who asked or edited.
+_NEEDS_ANOTHER = frozenset({Verdict.APPROVE, Verdict.EDIT})
+
+
+def capabilities(user: User | AnonymousUser) -> frozenset[Capability]:
+    """Return what the person may do now. Nothing for a stranger, or for somebody who was switched off.
+
+    Asked once for one user object: a request has its own, and a decision loads the person anew under its locks.
+    """
+    if not isinstance(user, User) or not user.is_active:
+        return frozenset()
+    found: frozenset[Capability] | None = getattr(user, "_interlock_capabilities", None)
+    if found is None:
+        held = Permission.objects.filter(
+            Q(group__user=user) | Q(user=user), content_type__app_label="approvals"
+        ).values_list("codename", flat=True)
+        known = {capability.value: capability for capability in Capability}
+        found = frozenset(known[name] for name in held if name in known)
+        user._interlock_capabilities = found  # type: ignore[attr-defined]  # memory of this object alone
+    return found
+
+
+def may(user: User | AnonymousUser, capability: Capability) -> bool:
+    """Whether the person may do this one thing."""
+    return capability in capabilities(user)
+
+
+def actor(user: User) -> str:
+    """How the ledger names a person."""
+    return user.get_username()
+
+
+def role(user: User | AnonymousUser) -> str:
+    """The person's roles in words, for the page: the groups that Interlock knows."""
+    if not isinstance(user, User):
+        return ""
+    held = {group.name for group in user.groups.all()}
+    return ", ".join(name.capitalize() for name in ROLES if name in held) or "No role"
+
+
+def get_gate(user: User, gate_id: int) -> Gate:
+    """Return a gate that the person may see. Raises the same NotFound for one that is not there."""
+    found = (
+        Gate.objects.select_related("effect__run", "wait", "payload__run").filter(pk=gate_id).first()
+        if may(user, Capability.SEE_GATES)
+        else None
+    )
+    if found is None:
+        raise NotFound("no such gate")
+    return found
+
+
+def get_run(user: User, ref: str) -> Run:
+    """Return a run that the person may see. Raises the same NotFound for one that is not there."""
+    found = (
+        Run.objects.select_related("budget", "parent").filter(ref=ref).first()
+        if may(user, Capability.SEE_RUNS)
+        else None
+    )
+    if found is None:
+        raise NotFound("no such run")
+    return found
+
+
+def get_effect(user: User, key: str) -> Effect:
+    """Return an effect that the person may see. Raises the same NotFound for one that is not there."""
+    found = (
+        Effect.objects.select_related(
+            "run", "payload__run", "payload_asked__run", "facts__run", "proof__run", "undo_of"
+        )
+        .filter(key=key)
+        .first()
+        if may(user, Capability.SEE_LEDGER)
+        else None
+    )
+    if found is None:
+        raise NotFound("no such effect")
+    return found
+
+
+def why_not(person: User, gate: Gate, verdict: Verdict) -> str | None:
+    """Return why this person may not give this answer to this gate, or None where they may.
+
+    The requester and whoever edited the payload may still say no; only a yes needs other eyes.
+    """
+    if not may(person, Capability.DECIDE):
+        return "you do not have the right to decide at gates (any more)"
+    if verdict not in _NEEDS_ANOTHER:
+        return None
+    if is_requester(person, gate.effect.run):
+        return "you asked for this run yourself; somebody else must say yes"
+    if verdict is Verdict.APPROVE and person.pk in editors(gate):
+        return "you edited what would be sent; somebody else must say yes"
+    return None
+
+
+def check_decision(person: User, gate: Gate, verdict: Verdict) -> None:
+    """Raise Refused where `why_not` has a reason."""
+    reason = why_not(person, gate, verdict)
+    if reason is not None:
+        raise Refused(f"Not recorded: {reason}.")
+
+
+def is_requester(person: User, run: Run) -> bool:
+    """Whether the person asked for the run, by name or address; upper and lower case are one."""
+    asked = run.requester.casefold()
+    return bool(asked) and asked in {person.get_username().casefold(), person.email.casefold()}
+
+
+def editors(gate: Gate) -> frozenset[int]:
+    """The ids of all who have edited this effect in an earlier round: what stands now is their wording too."""
+    return frozenset(
+        Decision.objects.filter(
+            gate__effect_id=gate.effect_id, round__lt=gate.round, verdict=Verdict.EDIT.value
+        ).values_list("person_id", flat=True)
+    )
+
+
+def deciders() -> QuerySet[User]:
+    """All active people who may decide at gates."""
+    codename = Capability.DECIDE.value
+    own = Permission.objects.get(content_type__app_label="approvals", codename=codename)
+    return (
+        User.objects.filter(Q(groups__permissions=own) | Q(user_permissions=own), is_active=True)
+        .distinct()
+        .order_by("username")
+    )
+
+
+def eligible(gate: Gate) -> list[User]:
+    """Those who could approve this gate. Empty means that it waits for nobody, which an operator must be told."""
+    excluded = editors(gate)
+    run = gate.effect.run
+    return [person for person in deciders() if person.pk not in excluded and not is_requester(person, run)]

@@ -1,0 +1,55 @@
+"""What differs between two payloads, argument by argument, with secrets masked on both sides."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from approvals.errors import Difference
+from durable import tools, vault
+from durable.errors import InterlockError
+from durable.models import Sealed
+
+
+def read_public(sealed: Sealed) -> dict[str, Any]:
+    """Return a payload with its secret arguments masked: what a page may show. Raises Erased or Tampered.
+
+    Where the tool is gone or has changed, nobody knows which arguments were secret, so all values are withheld.
+    """
+    payload: dict[str, Any] = vault.read(sealed)
+    try:
+        args = tools.get(payload["tool"]).proposal(payload["args"]).public_args()
+    except InterlockError:
+        args = dict.fromkeys(payload["args"], "•••• (withheld: the tool is no longer known)")
+    return {**payload, "args": args}
+
+
+def between(shown: Sealed, current: Sealed) -> tuple[Difference, ...]:
+    """Compare what a screen showed with what would be sent now. Empty where they are equal or can't be read."""
+    try:
+        before, after = read_public(shown), read_public(current)
+    except InterlockError:
+        return ()
+    return tuple(compare(_flat(before), _flat(after)))
+
+
+def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:
+    """Compare two flat mappings, key by key, in the order of the second with what is gone at the end."""
+    names = [*after, *(name for name in before if name not in after)]
+    return [
+        Difference(name, _text(before, name), _text(after, name))
+        for name in names
+        if _text(before, name) != _text(after, name)
+    ]
+
+
+def _flat(payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {**payload["args"], **({"tool": payload["tool"]} if "tool" in payload else {})}
+
+
+def _text(values: Mapping[str, Any], name: str) -> str | None:
+    if name not in values:
+        return None
+    value = values[name]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

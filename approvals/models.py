@@ -1,0 +1,87 @@
+"""Gates and decisions: who was asked about which payload, and what each person answered."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from approvals.capabilities import PERMISSIONS
+from approvals.states import FINAL_VALUES, LIVE_VALUES, GateState, Verdict
+from durable.models import Effect, Sealed, Wait
+from durable.models.fields import Clock, one_of, state_field
+
+
+class Gate(models.Model):
+    """One asking of people about one payload: a round of an effect, bound to its digest.
+
+    `payload` is what the page shows, byte for byte; a later round has its own. `act_by` is set by the approval:
+    `act_within` from then. `used_at` is when the approval let the effect out.
+    """
+
+    wait = models.OneToOneField(Wait, models.PROTECT, related_name="gate")
+    effect = models.ForeignKey(Effect, models.PROTECT, related_name="gates")
+    round = models.IntegerField()
+    state = state_field(GateState.OPEN)
+    digest = models.TextField()
+    payload = models.ForeignKey(Sealed, models.PROTECT, related_name="+")
+    reason = models.TextField()
+    needed = models.IntegerField(default=1)
+    opened_at = models.DateTimeField(db_default=Clock())
+    decide_by = models.DateTimeField()
+    act_within = models.DurationField()
+    act_by = models.DateTimeField(null=True)
+    used_at = models.DateTimeField(null=True)
+    closed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+        permissions = PERMISSIONS
+        constraints = [
+            one_of("state", GateState, "gate_state_known"),
+            models.UniqueConstraint(fields=["effect", "round"], name="gate_once_per_round"),
+            models.UniqueConstraint(
+                fields=["effect"], condition=Q(state__in=LIVE_VALUES), name="gate_live_once_per_effect"
+            ),
+            models.CheckConstraint(condition=Q(needed__gte=1), name="gate_needs_somebody"),
+            models.CheckConstraint(
+                condition=Q(used_at=None) | ~Q(act_by=None), name="gate_used_only_approved"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["decide_by", "id"], name="gate_live", condition=Q(state__in=LIVE_VALUES)),
+            models.Index(fields=["-id"], name="gate_newest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"gate {self.pk}, round {self.round}"
+
+
+class Decision(models.Model):
+    """One person's recorded answer. Written once: the database refuses change, deletion and truncation.
+
+    `sealed` holds the person's words, address and browser, erasable with the run's personal data.
+    """
+
+    gate = models.ForeignKey(Gate, models.PROTECT, related_name="decisions")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="decisions")
+    verdict = state_field()
+    digest = models.TextField()
+    round = models.IntegerField()
+    sealed = models.ForeignKey(Sealed, models.PROTECT, related_name="+")
+    authenticated = models.TextField()
+    at = models.DateTimeField(db_default=Clock())
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            one_of("verdict", Verdict, "decision_verdict_known"),
+            models.UniqueConstraint(
+                fields=["gate", "person"],
+                condition=Q(verdict__in=FINAL_VALUES),
+                name="decision_once_per_person",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verdict} of gate {self.gate_id}"

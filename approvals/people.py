@@ -1,0 +1,53 @@
+"""People of the demonstration: one for each role, with one known password. Only demo mode makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+
+from approvals.capabilities import ADMIN, AUDITOR, OPERATOR, REVIEWER
+
+#: Known to everybody who has read this: it must never open anything but a demonstration.
+DEMO_PASSWORD = "interlock-demo"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person of the demonstration, by the name with which they sign in."""
+
+    username: str
+    first_name: str
+    last_name: str
+    role: str
+
+
+DEMO_PEOPLE = (
+    Person("marta", "Marta", "Oliveira", REVIEWER),
+    Person("jonas", "Jonas", "Okafor", REVIEWER),
+    Person("sven", "Sven", "Adler", OPERATOR),
+    Person("rita", "Rita", "Sandoval", AUDITOR),
+    Person("ada", "Ada", "Lindqvist", ADMIN),
+)
+
+
+def demo_people() -> tuple[Person, ...]:
+    """Create the people of the demonstration, or bring them back to what they were. May run again at will."""
+    with transaction.atomic():
+        for person in DEMO_PEOPLE:
+            user, _ = User.objects.update_or_create(
+                username=person.username,
+                defaults={
+                    "first_name": person.first_name,
+                    "last_name": person.last_name,
+                    "email": f"{person.username}@example.com",
+                    "is_active": True,
+                },
+            )
+            # A new hash ends every session of the person: only where the password has become another.
+            if not user.check_password(DEMO_PASSWORD):
+                user.set_password(DEMO_PASSWORD)
+                user.save(update_fields=["password"])
+            user.groups.set([Group.objects.get(name=person.role)])
+    return DEMO_PEOPLE

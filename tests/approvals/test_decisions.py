@@ -1,0 +1,363 @@
+"""One rule for a person's answer: who may give it, to what, until when, and what everybody else is told."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+
+from approvals.decisions import Answer, Circumstances, answer_back, decide
+from approvals.errors import Decided, Expired, Refused, Stale
+from approvals.models import Decision, Gate
+from approvals.states import Verdict
+from durable import answers, faults, vault
+from durable.clock import db_now
+from durable.errors import Conflict, Invalid, NotFound
+from durable.models import Effect, LedgerEvent, Purse, Run, Wait
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+HERE = Circumstances(ip="192.0.2.7", browser="test", authenticated="session")
+APPROVE, REJECT, EDIT, ASK_BACK = Verdict.APPROVE, Verdict.REJECT, Verdict.EDIT, Verdict.ASK_BACK
+
+
+def answer(person: User, gate: Gate, verdict: Verdict = APPROVE, words: str = "", **more: Any) -> Decision:
+    """What a page of this gate would post."""
+    if verdict in (REJECT, ASK_BACK) and not words:
+        words = "wrong order"
+    given = {"digest": gate.digest, "round": gate.round, **more}
+    return decide(person, gate.pk, Answer(verdict, words=words, **given), HERE)
+
+
+def past(gate: Gate) -> None:
+    """Decide-by was a second ago."""
+    Gate.objects.filter(pk=gate.pk).update(decide_by=db_now() - timedelta(seconds=1))
+
+
+def refusals(gate: Gate) -> list[dict[str, Any]]:
+    """Which refused attempts the ledger holds."""
+    events = LedgerEvent.objects.filter(run_ref=gate.effect.run.ref, kind="refused decision").order_by("no")
+    return [{"actor": event.actor, **json.loads(event.body)} for event in events]
+
+
+def edited(gate: Gate, by: User, amount: str = "120") -> Gate:
+    answer(by, gate, EDIT, args={"order": "8812", "amount": amount, "currency": "EUR"}, words="partial")
+    return Gate.objects.select_related("effect__run").get(effect=gate.effect, round=gate.round + 1)
+
+
+# What an answer does
+
+
+def test_an_approval_moves_effect_wait_and_run_and_stands_in_the_ledger() -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    decision = answer(alice, gate, words="customer called")
+    gate.refresh_from_db()
+    effect = Effect.objects.get(pk=gate.effect_id)
+    assert (gate.state, effect.state, effect.approved_round) == ("approved", "approved", 1)
+    assert Wait.objects.get(pk=gate.wait_id).closed_by == "alice"
+    assert Run.objects.get(pk=effect.run_id).state == "queued"
+    assert gate.closed_at and gate.act_by
+    assert abs(gate.act_by - gate.closed_at - gate.act_within) < timedelta(seconds=1)
+    event = LedgerEvent.objects.get(effect_key=effect.key, kind="approved")
+    body = json.loads(event.body)
+    assert event.actor == "alice"
+    assert (body["digest"], body["round"], body["gate"], body["decision"]) == (
+        gate.digest,
+        1,
+        gate.pk,
+        decision.pk,
+    )
+
+
+def test_words_address_and_browser_of_a_decision_are_sealed() -> None:
+    decision = answer(factories.person("alice"), factories.gate(), words="customer called")
+    assert vault.read(decision.sealed) == {"words": "customer called", "ip": "192.0.2.7", "browser": "test"}
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT d::text FROM approvals_decision d")
+        assert "192.0.2.7" not in cursor.fetchone()[0]
+
+
+def test_a_rejection_reaches_the_agent_unchanged_and_gives_the_money_back() -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    words = 'wrong customer, use "8821"\nthanks \N{PERSON WITH FOLDED HANDS}'
+    answer(alice, gate, REJECT, words)
+    effect = Effect.objects.select_related("words").get(pk=gate.effect_id)
+    assert effect.state == "rejected" and effect.words is not None
+    assert vault.read(effect.words) == words
+    assert Purse.objects.get(budget=gate.effect.run.budget).reserved_minor == 0
+    assert Run.objects.get(pk=effect.run_id).state == "queued"
+
+
+def test_an_edit_opens_a_round_that_somebody_else_decides() -> None:
+    alice, bob, gate = factories.person("alice"), factories.person("bob"), factories.gate()
+    second = edited(gate, alice)
+    gate.refresh_from_db()
+    assert (gate.state, second.state, second.effect.amount_minor) == ("superseded", "open", 12_000)
+    with pytest.raises(Refused, match="you edited what would be sent"):
+        answer(alice, second)
+    assert answer(bob, second).verdict == "approve"
+
+
+def test_whoever_edited_may_still_reject() -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    second = edited(gate, alice)
+    assert answer(alice, second, REJECT).verdict == "reject"
+
+
+@pytest.mark.parametrize(
+    ("args", "field"),
+    [
+        ({"order": "8812", "amount": "0", "currency": "EUR"}, "args.amount"),
+        ({"order": "8812", "amount": "1", "currency": "EUR", "extra": 1}, "args.extra"),
+        ({"order": 8812, "amount": "1", "currency": "EUR"}, "args.order"),
+        ({"amount": "1", "currency": "EUR"}, "args.order"),
+    ],
+)
+def test_an_edit_that_the_tool_refuses_changes_nothing(args: dict[str, Any], field: str) -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    with pytest.raises(Invalid) as refused:
+        answer(alice, gate, EDIT, args=args)
+    gate.refresh_from_db()
+    assert (refused.value.field, gate.state, Decision.objects.count()) == (field, "open", 0)
+
+
+def test_asking_back_keeps_the_gate_undecided_until_somebody_answers() -> None:
+    alice, bob, olga = (factories.person(name) for name in ("alice", "bob", "olga"))
+    gate = factories.gate()
+    answer(alice, gate, ASK_BACK, "which order is it?")
+    gate.refresh_from_db()
+    assert (gate.state, Effect.objects.get(pk=gate.effect_id).state) == ("asked back", "gated")
+    with pytest.raises(Decided, match="Alice asked back"):
+        answer(bob, gate)
+    second = answer_back(olga, gate.pk, "8812, as written")
+    assert (second.round, second.state, second.digest) == (2, "open", gate.digest)
+    assert answer(bob, second).verdict == "approve"
+
+
+def test_a_reviewer_does_not_answer_the_question_of_a_reviewer() -> None:
+    alice, bob, gate = factories.person("alice"), factories.person("bob"), factories.gate()
+    answer(alice, gate, ASK_BACK)
+    with pytest.raises(Refused, match="right to answer"):
+        answer_back(bob, gate.pk, "because")
+
+
+def test_only_a_question_is_answered_back() -> None:
+    olga, gate = factories.person("olga"), factories.gate()
+    with pytest.raises(Conflict, match="Nobody has asked"):
+        answer_back(olga, gate.pk, "because")
+
+
+@pytest.mark.parametrize("verdict", [REJECT, ASK_BACK])
+@pytest.mark.parametrize("words", ["", "  \n", "x" * 2001, "nul \x00"])
+def test_bad_words_change_nothing(verdict: Verdict, words: str) -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    with pytest.raises(Invalid):
+        decide(alice, gate.pk, Answer(verdict, gate.digest, gate.round, words), HERE)
+    assert Decision.objects.count() == 0 and refusals(gate) == []
+
+
+# Who may
+
+
+@pytest.mark.parametrize("name", ["olga", "rita", "ada"])
+@pytest.mark.parametrize("verdict", [APPROVE, REJECT, ASK_BACK])
+def test_who_may_only_look_decides_nothing_and_the_attempt_is_kept(name: str, verdict: Verdict) -> None:
+    somebody, gate = factories.person(name), factories.gate()
+    with pytest.raises(Refused, match="do not have the right"):
+        answer(somebody, gate, verdict)
+    assert Decision.objects.count() == 0
+    assert [(one["actor"], one["why"], one["verdict"]) for one in refusals(gate)] == [
+        (name, "refused", verdict.value)
+    ]
+
+
+def test_a_stranger_finds_no_gate_at_all() -> None:
+    charlie, gate = factories.person("charlie"), factories.gate()
+    for gate_id in (gate.pk, gate.pk + 999):
+        with pytest.raises(NotFound, match=r"^no such gate$"):
+            decide(charlie, gate_id, Answer(APPROVE, gate.digest, 1), HERE)
+
+
+def test_being_a_superuser_is_no_right_to_decide() -> None:
+    root = User.objects.create_superuser("root", password=factories.PASSWORD)
+    gate = factories.gate()
+    with pytest.raises(NotFound):
+        answer(root, gate)
+
+
+@pytest.mark.parametrize("requester", ["alice", "ALICE", "Alice@Example.com"])
+def test_the_requester_does_not_approve_but_may_reject(requester: str) -> None:
+    alice = factories.person("alice")
+    gate = factories.gate(requester)
+    for verdict in (APPROVE, EDIT):
+        with pytest.raises(Refused, match="you asked for this run yourself"):
+            answer(alice, gate, verdict, args={"order": "1", "amount": "1", "currency": "EUR"})
+    assert answer(alice, gate, REJECT).verdict == "reject"
+
+
+@pytest.mark.parametrize("how", ["switched off", "role removed"])
+def test_a_right_lost_since_the_page_was_opened_is_lost(how: str) -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    alice.has_perm("approvals.decide_gates")  # what an open page knows
+    other = User.objects.get(pk=alice.pk)
+    other.is_active = how != "switched off"
+    other.save()
+    if how == "role removed":
+        other.groups.clear()
+    with pytest.raises((Refused, NotFound)):
+        answer(alice, gate)
+    assert Decision.objects.count() == 0
+
+
+# What the screen showed
+
+
+@pytest.mark.parametrize("shown", [{"digest": "f" * 64}, {"round": 2}, {"digest": ""}])
+def test_an_answer_to_something_else_is_stale(shown: dict[str, Any]) -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    with pytest.raises(Stale) as refused:
+        answer(alice, gate, **shown)
+    assert (refused.value.gate_id, Decision.objects.count()) == (gate.pk, 0)
+    assert [one["why"] for one in refusals(gate)] == ["stale"]
+
+
+def test_whoever_looks_at_an_old_round_is_shown_the_difference() -> None:
+    alice, bob, gate = (
+        factories.person("alice"),
+        factories.person("bob"),
+        factories.gate(iban="DE02120300000000202051"),
+    )
+    second = edited(gate, alice)
+    with pytest.raises(Stale) as refused:
+        answer(bob, gate)
+    found = {one.name: (one.shown, one.current) for one in refused.value.differences}
+    assert refused.value.gate_id == second.pk
+    assert found["amount"] == ("184.50", "120.00")
+    assert found["iban"][0] == "••••2051 (masked)"
+    assert not any("DE0212030" in str(side) for sides in found.values() for side in sides)
+
+
+# Races and clocks
+
+
+def test_a_second_reviewer_is_told_who_won_and_when() -> None:
+    alice, bob, gate = factories.person("alice"), factories.person("bob"), factories.gate()
+    answer(alice, gate)
+    with pytest.raises(Decided, match=r"already approved by Alice at \d\d:\d\d:\d\d UTC") as refused:
+        answer(bob, gate, REJECT)
+    assert not refused.value.again
+    assert Decision.objects.count() == 1
+    assert [one["why"] for one in refusals(gate)] == ["decided"]
+
+
+def test_a_second_click_is_told_that_it_was_the_first() -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    answer(alice, gate)
+    with pytest.raises(Decided, match=r"^Already approved by you at \d\d:\d\d:\d\d UTC\.$") as refused:
+        answer(alice, gate)
+    assert refused.value.again
+    assert Decision.objects.count() == 1 and refusals(gate) == []
+
+
+def test_a_change_of_mind_is_told_what_was_said_before() -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    answer(alice, gate)
+    with pytest.raises(Decided, match="already approved by you at"):
+        answer(alice, gate, REJECT)
+
+
+def test_a_late_approval_is_refused() -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    past(gate)
+    with pytest.raises(Expired, match="Nothing was recorded"):
+        answer(alice, gate)
+    assert (Decision.objects.count(), Effect.objects.get(pk=gate.effect_id).state) == (0, "gated")
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_a_late_rejection_is_kept_with_its_words(swept: bool) -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    past(gate)
+    if swept:
+        _sweep(gate)
+    with pytest.raises(Expired, match="your refusal is kept"):
+        answer(alice, gate, REJECT, "fraud suspected")
+    decision = Decision.objects.get(gate=gate)
+    assert decision.verdict == "late refusal"
+    assert vault.read(decision.sealed)["words"] == "fraud suspected"
+    assert Effect.objects.get(pk=gate.effect_id).state in ("gated", "expired")
+    assert [one["why"] for one in refusals(gate)] == ["late"]
+    with pytest.raises(Decided, match="by you at"):
+        answer(alice, gate, REJECT, "fraud suspected")
+
+
+def test_an_expired_gate_says_so_to_whoever_approves() -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    _sweep(gate)
+    with pytest.raises(Decided, match="nobody decided in time, and it expired at .* It was not executed"):
+        answer(alice, gate)
+
+
+def _sweep(gate: Gate) -> None:
+    with transaction.atomic():
+        answers.expire(answers.lock(gate.effect.run.ref, gate.wait_id))
+
+
+def test_a_decision_that_fails_before_its_commit_leaves_no_trace() -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+
+    def fail() -> None:
+        raise RuntimeError("the power went")
+
+    faults.arm("decision.before_commit", fail)
+    with pytest.raises(RuntimeError):
+        answer(alice, gate)
+    gate.refresh_from_db()
+    effect = Effect.objects.get(pk=gate.effect_id)
+    assert (gate.state, effect.state, Decision.objects.count()) == ("open", "gated", 0)
+    assert not LedgerEvent.objects.filter(effect_key=effect.key, kind="approved").exists()
+
+
+@pytest.fixture
+def pairs() -> Iterator[list[Any]]:
+    outcomes: list[Any] = []
+    yield outcomes
+    connection.close()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("trial", range(5))
+@pytest.mark.parametrize("second", [APPROVE, REJECT, EDIT])
+def test_of_two_at_the_same_moment_exactly_one_wins(trial: int, second: Verdict, pairs: list[Any]) -> None:
+    alice, bob, gate = factories.person("alice"), factories.person("bob"), factories.gate()
+    start = threading.Barrier(2)
+
+    def go(person: User, verdict: Verdict) -> None:
+        try:
+            start.wait(5)
+            args = {"order": "8812", "amount": "120", "currency": "EUR"} if verdict is EDIT else None
+            pairs.append(answer(person, gate, verdict, args=args).verdict)
+        except (Conflict, Refused) as lost:
+            pairs.append(lost)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=go, args=pair) for pair in ((alice, APPROVE), (bob, second))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    won = [one for one in pairs if isinstance(one, str)]
+    lost = [one for one in pairs if not isinstance(one, str)]
+    assert len(won) == len(lost) == 1, pairs
+    assert isinstance(lost[0], (Decided, Stale))
+    assert [d.verdict for d in Decision.objects.all()] == won
+    state = {"approve": "approved", "reject": "rejected", "edit": "gated"}[won[0]]
+    assert Effect.objects.get(pk=gate.effect_id).state == state
