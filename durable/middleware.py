@@ -2,48 +2,58 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils.cache import patch_cache_control
+from django.views import defaults
 
 Answer = Callable[[HttpRequest], HttpResponse]
+AWAY = (OperationalError, InterfaceError)
 
 
 class DatabaseAway:
-    """503 and one plain sentence instead of a 500, wherever the database is found to be away."""
+    """503 and one plain sentence instead of a 500, where a view finds the database away."""
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        try:
-            return self.get_response(request)
-        except (OperationalError, InterfaceError) as error:
-            return self.page(request, error)
+        return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Views' errors come here, before Django makes a 500 of them."""
-        return self.page(request, error) if isinstance(error, (OperationalError, InterfaceError)) else None
-
-    def page(self, request: HttpRequest, error: Exception) -> HttpResponse:
-        """The page needs no database, no session and no user."""
-        answer = render(None, "503.html", status=503)
-        answer["Retry-After"] = "5"
-        patch_cache_control(answer, no_store=True)
-        return answer
+        return away() if isinstance(error, AWAY) else None
 
 
 class NoStore:
-    """What a signed-in person saw is kept by no cache, the browser's own included."""
+    """What a signed-in person saw is kept by no cache, the browser's own included.
+
+    The cookie decides, not the user: a page that needs no database must not ask it who is there.
+    """
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         answer = self.get_response(request)
-        if request.user.is_authenticated:
+        if settings.SESSION_COOKIE_NAME in request.COOKIES:
             patch_cache_control(answer, no_store=True, private=True)
         return answer
+
+
+def away() -> HttpResponse:
+    """The page needs no database, no session and no user."""
+    answer = render(None, "503.html", status=503)
+    answer["Retry-After"] = "5"
+    patch_cache_control(answer, no_store=True)
+    return answer
+
+
+def failed(request: HttpRequest) -> HttpResponseBase:
+    """Django's last resort (`handler500`). A session that cannot be saved ends here too: then it is 503, not 500."""
+    return away() if isinstance(sys.exc_info()[1], AWAY) else defaults.server_error(request)

@@ -6,6 +6,7 @@ from django.urls import include, path
 
 from durable.health import healthz, readyz
 
+handler500 = "durable.middleware.failed"
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
