@@ -1,0 +1,99 @@
+// The console without this file is whole; this adds words for what went wrong, keys and a theme switch.
+"use strict";
+
+const words = {
+  403: "You may not do this. The page may be from before your rights changed: reload it.",
+  404: "This is no longer here. Reload the page.",
+  409: "Somebody was faster, or what you saw has changed. Nothing was done. Reload to see how it stands now.",
+  413: "That is too much text. Nothing was done.",
+  422: "Something in the form is not right. Nothing was done.",
+  503: "The database is away for a moment. Nothing was lost; try again when the page is live.",
+};
+
+function toast(text) {
+  const place = document.getElementById("toasts");
+  if ([...place.children].some((other) => other.dataset.text === text)) return;
+  const box = document.createElement("div");
+  box.className = "banner t-stopped";
+  box.dataset.text = text;
+  box.setAttribute("role", "alert");
+  box.append(text);
+  place.append(box);
+  setTimeout(() => box.remove(), 12000);
+}
+
+function live(on) {
+  const sign = document.getElementById("live");
+  if (!sign || on !== sign.hasAttribute("data-lost")) return;
+  sign.toggleAttribute("data-lost", !on);
+  sign.textContent = on ? "Live" : "Connection lost, trying again";
+}
+
+document.addEventListener("htmx:responseError", (event) => {
+  const status = event.detail.xhr.status;
+  live(status !== 503);
+  toast(words[status] || `The server answered with an error (${status}). Reload to see how it stands.`);
+});
+document.addEventListener("htmx:sendError", () => live(false));
+document.addEventListener("htmx:timeout", () => live(false));
+document.addEventListener("htmx:afterOnLoad", (event) => {
+  if (event.detail.successful) live(true);
+});
+// A page nobody looks at asks for nothing, and nothing moves under an open question.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const busy = document.hidden || document.querySelector(".ask:popover-open");
+  if (busy && event.target.hasAttribute("data-live")) event.preventDefault();
+});
+// An expired sign-in answers a fragment with the whole sign-in page: go there instead.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const landed = new URL(event.detail.xhr.responseURL || location.href);
+  const door = document.body.dataset.signIn;
+  if (door && landed.pathname === door) {
+    event.detail.shouldSwap = false;
+    location.assign(`${door}?next=${encodeURIComponent(location.pathname + location.search)}`);
+  }
+});
+
+// The page that says "the database is away" comes back by itself.
+const ready = document.body.dataset.ready;
+if (ready) {
+  setInterval(async () => {
+    const answer = await fetch(ready).catch(() => null);
+    if (answer?.ok) location.assign(location.href);
+  }, 3000);
+}
+
+// One click is one request.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post") return;
+  if (form.dataset.sent) event.preventDefault();
+  form.dataset.sent = "yes";
+});
+window.addEventListener("pageshow", () => {
+  document.querySelectorAll("form[data-sent]").forEach((form) => delete form.dataset.sent);
+});
+
+const theme = document.getElementById("theme");
+if (theme) {
+  theme.hidden = false;
+  theme.addEventListener("click", () => {
+    const root = document.documentElement;
+    const dark = root.dataset.theme
+      ? root.dataset.theme === "dark"
+      : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    document.cookie = `theme=${root.dataset.theme}; path=/; max-age=31536000; samesite=lax`;
+  });
+}
+
+// The key named on a control works it, unless somebody is typing or a dialogue is open.
+document.addEventListener("keydown", (event) => {
+  const busy = event.target.closest("input, textarea, select") || document.querySelector(".ask:popover-open");
+  if (event.ctrlKey || event.metaKey || event.altKey || busy) return;
+  const control = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  if (!control) return;
+  event.preventDefault();
+  if (control.matches("input, .btn-main[type=submit]")) control.focus();
+  else control.click();
+});
