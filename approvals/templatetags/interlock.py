@@ -1,0 +1,206 @@
+"""What every page needs: badges, icons, money, moments, and text that shows what it is: `{% load interlock %}`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django import template
+from django.templatetags.static import static
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from approvals import appearance, payload
+from approvals import visible as text_view
+from durable.errors import Invalid
+from durable.money import from_minor
+
+register = template.Library()
+NONE = "\N{EN DASH}"
+
+
+@register.simple_tag
+def icon(name: str, label: str = "", css: str = "") -> SafeString:
+    """A symbol of the sprite. Silent beside a word; with `label` it speaks for itself. `css` adds classes."""
+    href = f"{static('img/icons.svg')}#{name}"
+    classes = f"i {css}".rstrip()
+    if label:
+        return format_html(
+            '<svg class="{}" role="img" aria-label="{}"><use href="{}"/></svg>', classes, label, href
+        )
+    return format_html('<svg class="{}" aria-hidden="true"><use href="{}"/></svg>', classes, href)
+
+
+@register.inclusion_tag("approvals/_badge.html")
+def state_badge(state: str, label: str = "") -> dict[str, Any]:
+    """A state's one look: tone, icon and word. `label` replaces the word, never the look."""
+    word = str(state)
+    return {"look": appearance.of(word), "word": label or word[:1].upper() + word[1:]}
+
+
+@register.simple_tag
+def look(word: str) -> appearance.Appearance:
+    """Tone and icon of a state or ledger event, for strips and timelines: `{% look event.kind as it %}`."""
+    return appearance.of(str(word))
+
+
+@register.inclusion_tag("approvals/_class.html")
+def class_badge(name: str) -> dict[str, Any]:
+    """A tool's class: square, without a state's colour."""
+    word = str(name)
+    return {"name": word, "icon": appearance.CLASSES.get(word, "question-mark"), "word": word.capitalize()}
+
+
+@register.simple_tag
+def money(minor: int | None, currency: str) -> SafeString:
+    """An amount from minor units, exact, with its currency's own decimals: `{% money 18450 "EUR" %}` is 184.50 EUR."""
+    return format_html('<span class="nowrap">{}</span>', amount(minor, currency))
+
+
+@register.simple_tag
+def amount(minor: int | None, currency: str) -> str:
+    """The same as plain text, for sentences and buttons: `{% amount 1240000 "JPY" as sum %}`."""
+    if minor is None:
+        return NONE
+    try:
+        return f"{from_minor(minor, currency):,f} {currency}"
+    except Invalid:  # a page shows what is stored, whatever it is
+        return f"{minor} minor units of {plain(currency)}"
+
+
+@register.simple_tag(takes_context=True)
+def when(context: template.Context, moment: datetime | None, form: str = "full") -> SafeString | str:
+    """A moment in the reader's zone, named, with how far off it is. `form` is one of:
+    full (14:20 CET, in 5 min), absolute (14:20 CET), short (14:20, in lists), clock (14:20:05), relative (in 5 min),
+    age (5 min).
+
+    Distance is measured from the context's `now` (the database's clock) where a view gives one.
+    """
+    if moment is None:
+        return NONE
+    now = context.get("now") or timezone.now()
+    away = distance(moment - now)
+    if form == "relative":
+        shown = away
+    elif form == "age":
+        shown = span(now - moment)
+    else:
+        shown = _clock(timezone.localtime(moment), timezone.localtime(now), form)
+    beside = format_html(' <span class="second">{}</span>', away) if form == "full" else ""
+    machine = moment.astimezone(UTC).isoformat(timespec="seconds")
+    return format_html('<time datetime="{0}" title="{0}">{1}</time>{2}', machine, shown, beside)
+
+
+def _clock(local: datetime, now: datetime, form: str) -> str:
+    """`14:20 CET` today, `24 Nov 2026, 16:02 CET` else; `clock` is for lists that name the day themselves."""
+    if form == "clock":
+        return f"{local:%H:%M:%S}"
+    year = "" if local.year == now.year else f" {local.year}"
+    day = "" if local.date() == now.date() else f"{local.day} {local:%b}{year}, "
+    return f"{day}{local:%H:%M}" if form == "short" else f"{day}{local:%H:%M} {local.tzname()}"
+
+
+def distance(delta: timedelta) -> str:
+    """How far off in words: `in 2 h 40 min`, `5 h 3 min ago`, `now`."""
+    seconds = round(abs(delta.total_seconds()))
+    if seconds < 1:
+        return "now"
+    return f"in {span(seconds)}" if delta > timedelta(0) else f"{span(seconds)} ago"
+
+
+@register.filter
+def span(seconds: float | timedelta) -> str:
+    """A duration with its two leading units: `40 s`, `12 min`, `2 h 40 min`, `1 d 2 h`."""
+    whole = round(seconds.total_seconds() if isinstance(seconds, timedelta) else seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min"
+    if whole < 86_400:
+        hours, minutes = whole // 3600, whole % 3600 // 60
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    days, hours = whole // 86_400, whole % 86_400 // 3600
+    return f"{days} d {hours} h" if hours else f"{days} d"
+
+
+@register.filter
+def visible(value: object) -> SafeString:
+    """One line of foreign text: escaped, isolated from its neighbours' direction, with hidden characters marked."""
+    return _drawn(text_view.pieces(str(value)), "")
+
+
+@register.filter
+def visible_lines(value: object) -> SafeString:
+    """The same for text of several lines, whose breaks are kept."""
+    return _drawn(text_view.pieces(str(value), lines=True), "lines")
+
+
+@register.filter
+def plain(value: object) -> str:
+    """The same without markup, for a page's title and for labels: `pay[U+202E]ee`."""
+    return "".join(
+        f"{piece.text if piece.seen else ''}[{piece.code}]" if piece.code else piece.text
+        for piece in text_view.pieces(str(value))
+    )
+
+
+@register.filter
+def suspicious(value: object) -> int:
+    """How many characters of the text hide or mislead; 0 for ordinary writing."""
+    return text_view.suspicious(str(value))
+
+
+def _drawn(pieces: list[text_view.Piece], css: str) -> SafeString:
+    inner = format_html_join("", "{}", ((_marker(piece) if piece.code else piece.text,) for piece in pieces))
+    return format_html('<bdi class="{}">{}</bdi>', css, inner) if css else format_html("<bdi>{}</bdi>", inner)
+
+
+def _marker(piece: text_view.Piece) -> SafeString:
+    times = f" \N{MULTIPLICATION SIGN}{piece.count}" if piece.count > 1 else ""
+    shown = piece.text if piece.seen else ""
+    return format_html(
+        '<span class="cp" title="{}">{}<span class="cp-code">{}{}</span><span class="sr"> {}</span></span>',
+        piece.note, shown, piece.code, times, piece.note,
+    )  # fmt: skip
+
+
+@register.simple_tag
+def payload_lines(canonical: str | bytes) -> payload.Payload:
+    """A payload's lines, size and warnings, from canonical JSON: `{% payload_lines canonical as shown %}`."""
+    return payload.read(canonical)
+
+
+@register.inclusion_tag("approvals/_bar.html")
+def bar(spent: float, reserved: float, limit: float, label: str = "") -> dict[str, Any]:
+    """A gauge: solid for spent, hatched for reserved, both against the limit. `label` says the same in words."""
+    whole = max(float(limit), float(spent) + float(reserved), 1e-9)
+    used, kept = float(spent) / whole * 100, float(reserved) / whole * 100
+    return {"used": f"{used:.2f}%", "kept": f"{kept:.2f}%", "label": label, "hatched": kept > 0}
+
+
+@register.inclusion_tag("approvals/_key_bar.html", takes_context=True)
+def key_bar(
+    context: template.Context, first_sent: datetime, half_at: datetime, end_at: datetime
+) -> dict[str, Any]:
+    """A key's life to scale: what is over, what is safe to repeat, and hatched, what is not."""
+    now = context.get("now") or timezone.now()
+    whole = max((end_at - first_sent).total_seconds(), 1)
+    here = min(max((now - first_sent).total_seconds() / whole, 0), 1) * 100
+    half = min(max((half_at - first_sent).total_seconds() / whole, 0), 1) * 100
+    safe = max(half - here, 0)
+    shares = {"here": here, "safe": safe, "from": max(half, here), "risky": 100 - max(half, here)}
+    return {name: f"{share:.2f}%" for name, share in shares.items()}
+
+
+@register.filter
+def count(number: int) -> str:
+    """A number of things, grouped for the eye. Never for ids."""
+    return f"{number:,}"
+
+
+@register.filter
+def initials(name: object) -> str:
+    """Up to two initials of a person's name, for the round mark beside it."""
+    words = [word for word in str(name).split() if word[0].isalnum()]
+    return "".join(word[0] for word in (words[:1] + words[1:][-1:])).upper() or "?"
