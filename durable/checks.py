@@ -7,7 +7,7 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Warning, register
+from django.core.checks import CheckMessage, Error, register
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
@@ -38,5 +38,5 @@ def dotted_paths(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list
     try:
         import_string(settings.INTERLOCK_GATEKEEPER)
     except ImportError as error:
-        return [Warning(f"INTERLOCK_GATEKEEPER cannot be imported: {error}", id="interlock.W001")]
+        return [Error(f"INTERLOCK_GATEKEEPER cannot be imported: {error}", id="interlock.E001")]
     return []

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OURS = {"durable", "approvals", "standin", "local", "proof", "tests"}
 #: Imported by the tests' plugin alone, which the product never loads.
 OF_THE_TESTS = {"pytest"}
-REGISTRIES = re.compile("|".join(["pypi", "pythonhosted", "npmjs", "crates"]) + r"\.(?:org|com|io)")
+REGISTRIES = re.compile(r"\b(?:pypi|pythonhosted|npmjs|crates)\.(?:org|com|io)\b")
 
 
 def imported(path: Path) -> Iterator[str]:
