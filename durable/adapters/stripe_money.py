@@ -3,8 +3,8 @@
 MGA has no decimals at Stripe and two in ISO. ISK is sent in hundredths and must be whole. Of three decimals
 the last must be 0. UGX stands in Stripe's list of currencies without decimals and, among its special cases,
 as sent in hundredths: a factor of 100 that two places of one page contradict each other about is not ours to
-guess, so UGX is refused. A currency whose ISO decimals are not two and which Stripe does not list is refused
-too.
+guess. So UGX is left out below, and like every currency that is not listed and whose ISO decimals are not two
+it is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ NO_DECIMALS = frozenset(
 )
 THREE_DECIMALS = frozenset(["BHD", "JOD", "KWD", "OMR", "TND"])
 SENT_IN_HUNDREDTHS = frozenset(("ISK",))
-CONTRADICTED = frozenset(("UGX",))
 
 
 def decimals(currency: str) -> int:
@@ -31,7 +30,7 @@ def decimals(currency: str) -> int:
     if currency in SENT_IN_HUNDREDTHS:
         return 2
     try:
-        known = currency not in CONTRADICTED and money.exponent(currency) == 2
+        known = money.exponent(currency) == 2
     except Invalid:
         known = False
     if not known:

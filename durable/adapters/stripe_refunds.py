@@ -34,8 +34,10 @@ METADATA_LIMIT = 500
 def refund(call: Call, charge: str, amount: Decimal, currency: str, reason: str) -> Receipt:
     """Give `amount` of `charge` (`ch_...`, or a payment intent `pi_...`) back.
 
-    `reason` goes to Stripe as such where it is one of its three, else into the metadata, its first 500
-    characters. The receipt is what Stripe says that it did, for the engine to compare.
+    Stripe refunds in the charge's own currency and is not told ours: `charge_facts`, asked before the send,
+    is what proves that they agree. `reason` goes to Stripe as such where it is one of its three, else into
+    the metadata, its first 500 characters. The receipt is what Stripe says that it did, for the engine to
+    compare.
     """
     params: Any = {
         **_of(charge),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,7 +27,9 @@ OK = {
 
 
 class Server:
-    """A mail server for a few connections. `script` says what it answers to what; "cut" closes, "hang" says nothing."""
+    """A mail server for a few connections. `script` says what it answers to what; "cut" closes, "hang" says nothing,
+    "drip" never comes to the end.
+    """
 
     def __init__(self) -> None:
         self.script = dict(OK)
@@ -74,7 +77,11 @@ class Server:
         words = self.script.get(verb, "250 ok")
         if words == "hang":
             self._stopping.wait(30)
-        if words in ("cut", "hang"):
+        if words == "drip":
+            while not self._stopping.wait(0.05):
+                talk.write(b"250-and\r\n")
+                talk.flush()
+        if words in ("cut", "hang", "drip"):
             return False
         talk.write(f"{words}\r\n".encode())
         talk.flush()
@@ -145,6 +152,14 @@ def test_silence_once_the_connection_stood_is_doubt(server: Server, verb: str, w
     server.script[verb] = words
     with pytest.raises(InDoubt):
         send(timeout=0.3)
+
+
+def test_a_server_that_never_comes_to_the_end_is_cut_when_time_is_over(server: Server) -> None:
+    server.script["."] = "drip"
+    began = time.monotonic()
+    with pytest.raises(InDoubt):
+        send(timeout=0.4)
+    assert time.monotonic() - began < 2
 
 
 @pytest.mark.parametrize(
