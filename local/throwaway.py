@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,7 +62,7 @@ class ThrowAway:
 
 @contextmanager
 def services() -> Iterator[None]:
-    """For a command that brings its own services: they stand in the environment for as long as it runs.
+    """For a command that brings its own services: they stand in the environment, migrated, for as long as it runs.
 
     A database that the environment names already is used as it is. Enter before the settings are read.
     """
@@ -70,7 +72,9 @@ def services() -> Iterator[None]:
     found = ThrowAway.start()
     before = dict(os.environ)
     os.environ.update(found.settings())
+    root = Path(__file__).resolve().parent.parent
     try:
+        subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=root, check=True)
         yield
     finally:
         os.environ.clear()
