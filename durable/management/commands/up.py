@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 class Command(BaseCommand):
     help = "Start everything on this machine, print one address, and stop it all on Ctrl-C."
-    requires_system_checks: list[str] = []  # noqa: RUF012  # Django's own way to ask for none
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
