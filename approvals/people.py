@@ -32,7 +32,7 @@ DEMO_PEOPLE = (
 )
 
 
-def demo_people() -> tuple[Person, ...]:
+def demo_people(password: str = DEMO_PASSWORD) -> tuple[Person, ...]:
     """Create the people of the demonstration, or bring them back to what they were. May run again at will."""
     with transaction.atomic():
         for person in DEMO_PEOPLE:
@@ -46,8 +46,8 @@ def demo_people() -> tuple[Person, ...]:
                 },
             )
             # A new hash ends every session of the person: only where the password has become another.
-            if not user.check_password(DEMO_PASSWORD):
-                user.set_password(DEMO_PASSWORD)
+            if not user.check_password(password):
+                user.set_password(password)
                 user.save(update_fields=["password"])
             user.groups.set([Group.objects.get(name=person.role)])
     return DEMO_PEOPLE

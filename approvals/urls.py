@@ -1,7 +1,26 @@
-"""The console's addresses."""
+"""The console's addresses. Every page is a noun; what changes something is a POST to a noun of its own."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from approvals.views import commands, decisions, effects, gates, home, ledger, runs, session, tools
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", home.home, name="home"),
+    path("sign-in/", session.SignIn.as_view(), name="sign-in"),
+    path("sign-out/", session.SignOut.as_view(), name="sign-out"),
+    path("gates/", gates.gates, name="gates"),
+    path("gates/<int:gate_id>/", gates.gate, name="gate"),
+    path("gates/<int:gate_id>/decisions/", decisions.decide, name="decisions"),
+    path("gates/<int:gate_id>/answers/", decisions.answer_back, name="answers"),
+    path("runs/", runs.runs, name="runs"),
+    path("runs/<str:ref>/", runs.run, name="run"),
+    path("runs/<str:ref>/holds/", commands.holds, name="holds"),
+    path("runs/<str:ref>/releases/", commands.releases, name="releases"),
+    path("runs/<str:ref>/cancellations/", commands.cancellations, name="cancellations"),
+    path("runs/<str:ref>/compensations/", commands.compensations, name="compensations"),
+    path("ledger/", ledger.ledger, name="ledger"),
+    path("effects/<str:key>/", effects.effect, name="effect"),
+    path("tools/", tools.tools, name="tools"),
+]

@@ -128,6 +128,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "approvals.context.navigation",
             ],
         },
     }
@@ -154,6 +155,7 @@ SERVESTATIC_USE_FINDERS = SERVESTATIC_AUTOREFRESH = not _HASHED
 
 # Doors.
 _HTTPS = PUBLIC_URL.startswith("https:")
+CSRF_FAILURE_VIEW = "approvals.views.doors.csrf_failure"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],

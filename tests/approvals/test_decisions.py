@@ -301,7 +301,7 @@ def test_a_late_rejection_is_kept_with_its_words(swept: bool) -> None:
 def test_an_expired_gate_says_so_to_whoever_approves() -> None:
     alice, gate = factories.person("alice"), factories.gate()
     _sweep(gate)
-    with pytest.raises(Decided, match="nobody decided in time, and it expired at .* It was not executed"):
+    with pytest.raises(Decided, match=r"nobody decided in time, and it expired at .* It was not executed"):
         answer(alice, gate)
 
 

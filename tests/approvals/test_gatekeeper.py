@@ -128,7 +128,7 @@ def test_an_approval_falls_with_the_right_of_who_gave_it(how: str) -> None:
 
 
 def test_an_approval_of_another_payload_holds_for_nothing() -> None:
-    gate, effect = approved()
+    _, effect = approved()
     effect.digest = "f" * 64
     assert Gatekeeper().may_release(effect) == "the approval was for another payload"
 

@@ -1,0 +1,56 @@
+"""What every page's shell shows: where the person may go, how much waits there, and who they are."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.urls import reverse
+
+from approvals import access
+from approvals.capabilities import Capability
+from approvals.htmx import HtmxHttpRequest, wants_fragment
+from approvals.queries import inbox, pages, runs
+
+_ITEMS = (
+    ("gates", "Inbox", "inbox", Capability.SEE_GATES),
+    ("runs", "Runs", "stack-2", Capability.SEE_RUNS),
+    ("ledger", "Ledger", "database", Capability.SEE_LEDGER),
+    ("tools", "Tools", "tools", Capability.SEE_TOOLS),
+)
+
+
+def has_home(held: frozenset[Capability]) -> bool:
+    """Whether the overview is this person's first page. Who decides at gates begins with the inbox."""
+    return Capability.SEE_RUNS in held and Capability.DECIDE not in held
+
+
+def _count(name: str, user: User, held: frozenset[Capability]) -> str | None:
+    """What waits behind an entry, counted from the same rows as its list; None where nothing there waits for people."""
+    if name == "gates":
+        return pages.words(pages.count(inbox.live(user)))
+    if name == "runs" and Capability.STEER_RUNS in held:
+        return pages.words(pages.count(runs.filtered(runs.STUCK, "")))
+    return None
+
+
+def navigation(request: HttpRequest) -> dict[str, Any]:
+    """The shell's context: nothing for strangers, and nothing for a fragment, which has no shell."""
+    user = getattr(request, "user", None)
+    if not isinstance(user, User):
+        return {}
+    if hasattr(request, "htmx") and wants_fragment(cast(HtmxHttpRequest, request)):
+        return {}
+    held = access.capabilities(user)
+    items = [
+        {"url_name": name, "label": label, "icon": icon, "count": _count(name, user, held)}
+        for name, label, icon, needs in _ITEMS
+        if needs in held
+    ]
+    home = [{"url_name": "home", "label": "Today", "icon": "home", "count": None}] if has_home(held) else []
+    return {
+        "nav": [{"title": "", "items": home + items}] if home + items else [],
+        "role": access.role(user),
+        "search_url": reverse("ledger") if Capability.SEE_LEDGER in held else "",
+    }

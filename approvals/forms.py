@@ -1,0 +1,135 @@
+"""What pages post: parsed and bounded here, judged by the commands that they call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from approvals.decisions import MAX_WORDS
+from approvals.states import CHOICES
+from approvals.visible import suspicious
+from durable import tools
+from durable.errors import Invalid
+from durable.money import parse as parse_money
+
+_LOCALE = "en-GB"
+
+
+def plain_lines(text: str) -> str:
+    """A browser sends every line break as CR LF, whatever the person's text had; the record keeps LF."""
+    return text.replace("\r\n", "\n")
+
+
+class WordsField(forms.CharField):
+    """A person's own words, unchanged but for the browser's line breaks."""
+
+    widget = forms.Textarea
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(strip=False, required=False, max_length=MAX_WORDS, **options)
+
+    def to_python(self, value: Any) -> str:
+        return plain_lines(super().to_python(value) or "")
+
+
+class DecisionForm(forms.Form):
+    """An answer at a gate, with the digest and round that the screen showed."""
+
+    verdict = forms.ChoiceField(choices=[(verdict.value, verdict.value) for verdict in sorted(CHOICES)])
+    digest = forms.RegexField(r"^[0-9a-f]{64}$")
+    round = forms.IntegerField(min_value=1, max_value=2**31 - 1)
+    reason = WordsField()
+
+
+class ReasonForm(forms.Form):
+    """An operator's command: why."""
+
+    reason = WordsField()
+
+
+class CancelForm(ReasonForm):
+    """A cancellation, and whether what the run did is to be undone."""
+
+    undo = forms.BooleanField(required=False, label="Undo what it has done")
+
+
+class EditForm(forms.Form):
+    """The arguments of an effect, one field each, filled with what stands now. Secrets are empty: empty keeps them.
+
+    A text is taken as typed; what the tool's schema does not know as text is JSON. The tool itself checks the result.
+    """
+
+    def __init__(self, tool: str, args: Mapping[str, Any], data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, auto_id="edit-%s")
+        self.tool = tools.get(tool)
+        self.args = dict(args)
+        for name, value in self.args.items():
+            self.fields[f"arg-{name}"] = self._field(name, value)
+
+    def _field(self, name: str, value: Any) -> forms.CharField:
+        secret = name in self.tool.facts.secret
+        shown = "" if secret else self._shown(name, value)
+        long = "\n" in shown or len(shown) > 80
+        return forms.CharField(
+            label=name,
+            required=False,
+            strip=False,
+            initial=shown,
+            widget=forms.Textarea(attrs={"rows": 4})
+            if long
+            else forms.TextInput(attrs={"autocomplete": "off"}),
+            help_text="Leave it empty to keep what is there (masked)." if secret else _warning(shown),
+        )
+
+    def _shown(self, name: str, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        return "" if value is None and self._is_text(name) else json.dumps(value, ensure_ascii=False)
+
+    def _is_text(self, name: str) -> bool:
+        """Whether the schema knows the argument as text (an amount is text as well: it is never a binary fraction)."""
+        if isinstance(self.args.get(name), str):
+            return True
+        found = self.tool.schema.get("properties", {}).get(name, {})
+        return any(one.get("type") == "string" for one in [found, *found.get("anyOf", ())])
+
+    def edited(self) -> dict[str, Any]:
+        """The arguments as they shall be. Raises Invalid naming `args.<name>`; call it on a valid form."""
+        return {name: self._read(name, plain_lines(self.cleaned_data[f"arg-{name}"])) for name in self.args}
+
+    def _read(self, name: str, text: str) -> Any:
+        if f"arg-{name}" not in self.data:
+            return self.args[name]  # a form that does not show an argument does not change it
+        if not text and (name in self.tool.facts.secret or (self.args[name] is None and self._is_text(name))):
+            return self.args[name]
+        if name == self.tool.facts.money:
+            currency = self.data.get(
+                f"arg-{self.tool.facts.currency}", self.args.get(self.tool.facts.currency or "")
+            )
+            return format(parse_money(text, str(currency), _LOCALE, f"args.{name}"), "f")
+        if self._is_text(name):
+            return text
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise Invalid(f"args.{name}", "must be JSON, such as 3, true, null or [1, 2]") from None
+
+
+def _warning(text: str) -> str:
+    """A field shows text as a browser draws it: where that may mislead, it says so."""
+    hidden = suspicious(text)
+    return (
+        f"Holds {hidden} hidden character{'s' if hidden != 1 else ''}: see the payload above."
+        if hidden
+        else ""
+    )
+
+
+def first_error(form: forms.Form) -> str:
+    """The first thing that is wrong with a form, in one sentence that names the field."""
+    for name, errors in form.errors.items():
+        return f"{name}: {errors[0]}"
+    return ""

@@ -1,0 +1,93 @@
+"""Ledger events as lines for people: who, what, when, and the words that were said."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from durable import journal, vault
+from durable.models import LedgerEvent
+from durable.states import EventKind
+
+#: Newest events of a page; the whole chain is the export's matter.
+SHOWN = 100
+
+#: From here on, the time between two events is worth a line of its own.
+_IDLE_SECONDS = 60
+
+_TEXTS = {
+    EventKind.STARTED: "started the run",
+    EventKind.RESUMED: "took the run up again",
+    EventKind.ATTEMPT_LOST: "the worker was lost; its attempt is over",
+    EventKind.INTENT: "wrote down what is meant to happen",
+    EventKind.GATED: "asks people first",
+    EventKind.REFUSED_DECISION: "tried to decide and was refused",
+    EventKind.SENT: "let the request go out",
+    EventKind.NOT_SENT: "could not send; nothing left",
+    EventKind.NO_ANSWER: "got no answer that settles it",
+    EventKind.LATE_ANSWER: "got an answer after its lease was over",
+    EventKind.APPLIED: "the vendor acted",
+    EventKind.FAILED: "the vendor refused for good",
+    EventKind.LOOKED_UP: "asked the vendor about it",
+    EventKind.ADOPTED: "took over the receipt that the vendor has",
+    EventKind.ATTENTION: "a person must look",
+}
+
+
+def listing(run_id: int, run_ref: str, effect_key: str | None = None) -> dict[str, Any]:
+    """The newest events of a run, or of one of its effects, newest first. See _log.html."""
+    found = LedgerEvent.objects.filter(run_ref=run_ref)
+    if effect_key is not None:
+        found = found.filter(effect_key=effect_key)
+    rows = list(found.select_related("detail__sealed").order_by("-no")[:SHOWN])
+    key = _key(run_id, run_ref) if any(hasattr(row, "detail") for row in rows) else None
+    total = found.count() if len(rows) == SHOWN else len(rows)
+    lines = [
+        _line(row, older, key, in_effect=effect_key is not None)
+        for row, older in zip(rows, [*rows[1:], None], strict=True)
+    ]
+    return {"log": lines, "log_total": total}
+
+
+def _line(
+    row: LedgerEvent, older: LedgerEvent | None, key: bytes | None, *, in_effect: bool
+) -> dict[str, Any]:
+    idle = 0.0 if older is None else (row.at - older.at).total_seconds()
+    new_day = older is not None and older.at.date() != row.at.date()
+    return {
+        "kind": row.kind,
+        "who": "" if row.actor == journal.ENGINE else row.actor,
+        "text": _text(row, key, in_effect=in_effect),
+        "at": row.at,
+        "idle": idle if idle >= _IDLE_SECONDS else 0,
+        "day": f"{row.at:%a} {row.at.day} {row.at:%b %Y}" if new_day or older is None else "",
+    }
+
+
+def _text(row: LedgerEvent, key: bytes | None, *, in_effect: bool) -> str:
+    try:
+        text = _TEXTS.get(EventKind(row.kind)) or row.kind
+    except ValueError:
+        text = row.kind
+    if row.effect_key and not in_effect:
+        text += f", {row.effect_key}"
+    body = json.loads(row.body)
+    if row.kind == EventKind.REFUSED_DECISION:
+        text += f" ({body.get('verdict', '')}: {body.get('why', '')})"
+    said = _words(row, key)
+    return f"{text}: {said}" if said else text
+
+
+def _words(row: LedgerEvent, key: bytes | None) -> str:
+    if not hasattr(row, "detail"):
+        return ""
+    if key is None:
+        return "(erased)"
+    return str(vault.unseal(key, row.detail.sealed))
+
+
+def _key(run_id: int, run_ref: str) -> bytes | None:
+    try:
+        return vault.open_key(run_id, run_ref)
+    except vault.Erased:
+        return None

@@ -1,0 +1,101 @@
+"""Where things stand: five numbers, who needs an operator, and what expires next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from approvals.queries import inbox, pages, runs
+from durable.clock import db_now
+from durable.models import Effect
+from durable.models.fields import Clock
+from durable.states import EffectState, RunState
+
+_SHOWN = 8
+
+
+def standing(user: User) -> dict[str, Any]:
+    """Everything that home.html shows."""
+    queue = inbox.queue(user)
+    stuck_total = pages.count(runs.filtered(runs.STUCK, ""))
+    stuck = _stuck()
+    expiring = sorted(
+        (gate for group in queue["groups"] for gate in group["gates"]), key=lambda gate: gate["decide_by"]
+    )
+    figures = _figures(queue["total"], stuck_total)
+    context = {
+        "summary": f"{_things(stuck_total, 'run')} an operator, {_things(queue['total'], 'gate')} an answer.",
+        "figures": figures,
+        "stuck": stuck,
+        "stuck_total": pages.words(stuck_total),
+        "expiring": [{**gate, "gate_id": gate["id"]} for gate in expiring[:_SHOWN]],
+        "expiring_total": pages.words(queue["total"]),
+        "health": _health(),
+    }
+    return {**context, "version": pages.version(context), "now": db_now()}
+
+
+def _things(number: int, word: str) -> str:
+    return f"{pages.words(number)} {word}{' needs' if number == 1 else 's need'}"
+
+
+def _figures(gates: int, stuck: int) -> list[dict[str, Any]]:
+    running = pages.count(runs.filtered(RunState.RUNNING, ""))
+    queued = pages.count(runs.filtered(RunState.QUEUED, ""))
+    doubt = pages.count(Effect.objects.filter(state=EffectState.IN_DOUBT.value))
+    lists = (
+        ("Gates waiting", "hand-stop", "waits", gates, "for people's answer", reverse("gates")),
+        ("Stuck", "alert-triangle", "stopped", stuck, "need an operator", f"{reverse('runs')}?state=stuck"),
+        (
+            "In doubt",
+            "zoom-question",
+            "doubt",
+            doubt,
+            "did it happen?",
+            f"{reverse('ledger')}?state=in+doubt",
+        ),
+        ("Running", "progress", "moving", running, "a worker is at them", f"{reverse('runs')}?state=running"),
+        (
+            "Queued",
+            "circle-dashed",
+            "quiet",
+            queued,
+            "for the next worker",
+            f"{reverse('runs')}?state=queued",
+        ),
+    )
+    return [
+        {"label": label, "icon": icon, "tone": tone, "value": pages.words(value), "note": note, "href": href}
+        for label, icon, tone, value, note, href in lists
+    ]
+
+
+def _stuck() -> list[dict[str, Any]]:
+    found = runs.filtered(runs.STUCK, "").order_by("changed_at").values(*runs.COLUMNS)[:_SHOWN]
+    return [
+        {
+            **run,
+            "run_id": run["id"],
+            "state": run["wait"] or run["state"],
+            "since": run["changed_at"],
+            "act": "Look",
+        }
+        for run in runs.explained(list(found))
+    ]
+
+
+def _health() -> list[dict[str, Any]]:
+    """What can be said from the database alone: it answers, and whether work is taken up in time."""
+    late = pages.count(runs.filtered(RunState.QUEUED, "").filter(due_at__lt=Clock() - runs.LATE))
+    word = (
+        "Workers take up what is due"
+        if not late
+        else f"{pages.words(late)} due for over a minute and not taken: is a worker up?"
+    )
+    sleeping = pages.count(runs.filtered(RunState.SUSPENDED, "").exclude(runs.having_any()))
+    health = [{"ok": True, "words": "Database answers"}, {"ok": not late, "words": word}]
+    if sleeping:
+        health.append({"ok": False, "words": f"{pages.words(sleeping)} suspended without an open wait"})
+    return health

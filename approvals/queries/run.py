@@ -1,0 +1,186 @@
+"""One run: why it is where it is, its plan, its money, its effects, and who did what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from approvals.queries import effects, events, pages, runs, words
+from durable import plan
+from durable.clock import db_now
+from durable.errors import InterlockError
+from durable.models import Budget, Chain, Checkpoint, Effect, Purse, Run
+from durable.states import ENDED, FINAL, EffectState, RunState, WaitKind
+
+_UNDOING = frozenset({RunState.COMPENSATING, RunState.COMPENSATED, RunState.PARTLY_COMPENSATED})
+
+
+def version(run: Run) -> str:
+    """Changes whenever the page would: states, steps and every ledger event are in it."""
+    chain = Chain.objects.filter(run_ref=run.ref).values_list("no", flat=True).first()
+    return pages.version(run.state, run.step, run.version, run.attempt, run.held, run.changed_at, chain)
+
+
+def detail(run: Run) -> dict[str, Any]:
+    """Everything that run_detail.html shows but its acts. `run` comes from `access.get_run`."""
+    waits = runs.open_waits([run.pk])[run.pk]
+    rows = effects.of_run(run)
+    points: list[pages.Row] = _plain(
+        run.checkpoints.order_by("-version").values(
+            "version", "kind", "step", "progress", "message_count", "at"
+        )[:20]
+    )
+    approved = any(row["state"] == EffectState.APPROVED for row in rows)
+    shown = {"step": run.step, "state": run.state, "attempt": run.attempt, "error": run.error}
+    return {
+        "run": {
+            "id": run.ref,
+            "agent": run.agent,
+            "subject": words.subject(run.input),
+            "state": run.state,
+            "wait": words.wait_word(waits),
+            "why": words.why(shown, waits, approved=approved),
+            "more": _more(run),
+            "version": version(run),
+            "created_at": run.created_at,
+            "attempt": run.attempt,
+            "code": "",
+            "ended": RunState(run.state) in FINAL,
+        },
+        "waits": waits,
+        "plan": _plan(run, points, waits),
+        "budget": _gauges(run.budget),
+        "effects": [effects.row(one) for one in rows],
+        "effects_words": _effects_words(rows),
+        "chain": None,
+        "checkpoints": [_point(point) for point in points],
+        "saga": _saga(run, rows),
+        "now": db_now(),
+        **events.listing(run.pk, run.ref),
+    }
+
+
+def _plain(found: Iterable[Any]) -> list[pages.Row]:
+    return [dict(row) for row in found]
+
+
+def _more(run: Run) -> str:
+    parts = []
+    if run.parent is not None:
+        parts.append(f"Forked from {run.parent.ref} at version {run.parent_version}.")
+    if RunState(run.state) in ENDED and run.result is not None:
+        parts.append("It left a result.")
+    return " ".join(parts)
+
+
+def _plan(run: Run, points: list[pages.Row], waits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The steps in the code's order, with how often each was done. Without the code: those that were done."""
+    done: dict[str, int] = points[0]["progress"] if points else {}
+    try:
+        names = list(plan.get(run.agent).steps)
+    except InterlockError:
+        names = list(dict.fromkeys([*done, run.step] if run.step else done))
+    word = words.wait_word(waits) or run.state
+    return [
+        _step(name, done, current=name == run.step and RunState(run.state) not in ENDED, word=word)
+        for name in names
+    ]
+
+
+def _step(name: str, done: dict[str, int], *, current: bool, word: str) -> dict[str, Any]:
+    visits = done.get(name, 0)
+    if current:
+        return {"name": name, "state": word, "note": word, "current": True}
+    if visits:
+        return {
+            "name": name,
+            "state": "completed",
+            "note": f"{visits} times" if visits > 1 else "done",
+            "current": False,
+        }
+    return {"name": name, "state": "queued", "note": "not yet", "current": False}
+
+
+def _gauges(budget: Budget) -> list[dict[str, Any]]:
+    found = [
+        _gauge("Steps", budget.steps_used, 0, budget.steps_limit),
+        _gauge("Tokens", budget.tokens_used, budget.tokens_reserved, budget.tokens_limit),
+    ]
+    for purse in Purse.objects.filter(budget=budget).order_by("currency"):
+        left = purse.limit_minor - purse.spent_minor - purse.reserved_minor
+        found.append(
+            {
+                "name": purse.currency,
+                "left": f"{words.money(left, purse.currency)} left",
+                "spent": purse.spent_minor,
+                "reserved": purse.reserved_minor,
+                "limit": purse.limit_minor,
+                "words": f"{words.money(purse.spent_minor, purse.currency)} spent, "
+                f"{words.money(purse.reserved_minor, purse.currency)} reserved of "
+                f"{words.money(purse.limit_minor, purse.currency)}",
+            }
+        )
+    return [gauge for gauge in found if gauge is not None]
+
+
+def _gauge(name: str, spent: int, reserved: int, limit: int | None) -> dict[str, Any] | None:
+    if limit is None:
+        return None
+    return {
+        "name": name,
+        "left": f"{limit - spent - reserved:,} left",
+        "spent": spent,
+        "reserved": reserved,
+        "limit": limit,
+        "words": f"{spent:,} used{f', {reserved:,} reserved' if reserved else ''} of {limit:,}",
+    }
+
+
+def _effects_words(rows: list[pages.Row]) -> str:
+    applied = [row for row in rows if row["state"] == EffectState.APPLIED]
+    return f"{len(rows)} effect{'' if len(rows) == 1 else 's'}, {len(applied)} applied"
+
+
+def _point(point: pages.Row) -> dict[str, Any]:
+    return {
+        "version": point["version"],
+        "after": point["step"] or point["kind"],
+        "messages": point["message_count"],
+        "at": point["at"],
+    }
+
+
+def _saga(run: Run, rows: list[pages.Row]) -> dict[str, Any] | None:
+    """The undos of a run that is or was compensated, and what of it could not be undone."""
+    if RunState(run.state) not in _UNDOING:
+        return None
+    undos = {row["undo_of_id"]: row for row in rows if row["undo_of_id"] is not None}
+    forward = [row for row in rows if row["undo_of_id"] is None and row["state"] == EffectState.APPLIED]
+    forward.sort(key=lambda row: row["applied_no"] or 0, reverse=True)
+    listed = []
+    for row in forward:
+        undo = undos.get(row["id"])
+        state = (
+            undo["state"]
+            if undo is not None
+            else ("queued" if run.state == RunState.COMPENSATING else "not undoable")
+        )
+        note = f"undone by {undo['key']}" if undo is not None else "no undo has been recorded"
+        listed.append({"effect_id": (undo or row)["key"], "key": row["key"], "state": state, "note": note})
+    done = sum(1 for undo in undos.values() if undo["state"] == EffectState.APPLIED)
+    return {"rows": listed, "words": f"{done} of {len(forward)} undone"}
+
+
+def open_gate_id(run: Run) -> int | None:
+    """The gate that a suspended run waits for, the oldest where there are several."""
+    found = Effect.objects.filter(
+        run=run, waits__state="open", waits__kind=WaitKind.GATE.value, waits__gate__isnull=False
+    )
+    return found.order_by("waits__id").values_list("waits__gate__id", flat=True).first()
+
+
+def versions(run: Run) -> list[int]:
+    """The checkpoints from which a fork may start, newest first."""
+    return list(
+        Checkpoint.objects.filter(run=run).order_by("-version").values_list("version", flat=True)[:50]
+    )

@@ -1,0 +1,99 @@
+"""How effects and runs are called on pages: titles, subjects, and why a run is where it is, in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from approvals.templatetags.interlock import amount
+from durable.states import RunState, WaitKind
+
+_NAMED = ("order", "customer", "ticket", "charge", "to")
+
+_ENDS = {
+    RunState.COMPLETED: "It has ended; nothing is left to do.",
+    RunState.CANCELLED: "It was cancelled. Nothing more leaves.",
+    RunState.COMPENSATED: "What it did has been undone.",
+    RunState.PARTLY_COMPENSATED: "Part of what it did could not be undone; the list says what.",
+    RunState.FAILING: "It fails; what is under way is settled first.",
+    RunState.CANCELLING: "It is being cancelled; what is under way is settled first.",
+    RunState.COMPENSATING: "What it did is being undone, in reverse order.",
+}
+
+
+def money(minor: int | None, currency: str) -> str:
+    """An amount for a sentence: `184.50 EUR`."""
+    return str(amount(minor, currency))
+
+
+def act(tool: str) -> str:
+    """A tool's name as the beginning of a title: `send_email` is `Send email`."""
+    return tool.replace("_", " ").strip().capitalize() or tool
+
+
+def title(tool: str, amount_minor: int | None, currency: str, *, undo: bool = False) -> str:
+    """What an effect does, in a few words: `Refund 184.50 EUR`."""
+    what = act(tool) if amount_minor is None else f"{act(tool)} {amount(amount_minor, currency)}"
+    return f"Undo: {what}" if undo else what
+
+
+def subject(values: object) -> str:
+    """Whom a run's input or an effect's arguments are about: `order 8812`. Empty where they name nobody."""
+    if not isinstance(values, Mapping):
+        return ""
+    for name in _NAMED:
+        found = values.get(name)
+        if isinstance(found, (str, int)) and not isinstance(found, bool) and str(found):
+            return f"{name} {found}"
+    return ""
+
+
+def wait_word(waits: Sequence[Mapping[str, Any]]) -> str:
+    """The word for a badge: why a suspended run stands. The gravest wait speaks for all; empty without one."""
+    by_kind = {str(wait["kind"]): wait for wait in reversed(waits)}
+    for kind in (WaitKind.ATTENTION, WaitKind.HOLD, WaitKind.GATE, WaitKind.EVENT, WaitKind.TIMER):
+        if kind in by_kind:
+            return str(by_kind[kind]["name"]) if kind is WaitKind.ATTENTION else kind.value
+    return ""
+
+
+def why(run: Mapping[str, Any], waits: Sequence[Mapping[str, Any]], *, approved: bool) -> str:
+    """One sentence: why the run is where it is. `run` has state, step, attempt, held, worker, error and due_at."""
+    for kind in (WaitKind.ATTENTION, WaitKind.HOLD, WaitKind.GATE, WaitKind.EVENT, WaitKind.TIMER):
+        found = [wait for wait in waits if wait["kind"] == kind]
+        if found:
+            return _waiting(kind, found)
+    state = RunState(run["state"])
+    if state is RunState.FAILED:
+        return run["error"] or "It failed."
+    if state in _ENDS:
+        return _ENDS[state]
+    if state is RunState.RUNNING:
+        return f"A worker is at step {run['step']}, attempt {run['attempt']}."
+    if state is RunState.QUEUED:
+        return (
+            "Approved, waiting to resume."
+            if approved
+            else f"Ready for step {run['step'] or 'one'}; the next free worker takes it."
+        )
+    return "Suspended without an open wait; the sweeper will look at it."
+
+
+def _waiting(kind: WaitKind, waits: Sequence[Mapping[str, Any]]) -> str:
+    first = waits[0]
+    detail = first["detail"] or {}
+    if kind is WaitKind.ATTENTION:
+        return str(detail.get("sentence") or f"A person must look: {first['name']}.")
+    if kind is WaitKind.HOLD:
+        return (
+            f"Held by {detail['by']}; nothing more leaves until it is released."
+            if detail.get("by")
+            else (f"Held: {first['name']}.")
+        )
+    if kind is WaitKind.GATE:
+        if len(waits) == 1:
+            return f"It waits for an answer to {first['name']}."
+        return f"It waits for answers to {len(waits)} gates, {first['name']} among them."
+    if kind is WaitKind.EVENT:
+        return f"It waits for the event {first['name']}."
+    return "It sleeps until its timer is due."

@@ -1,0 +1,113 @@
+"""Decisions: the one door through which a page's answer to a gate goes."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.urls import reverse
+
+from approvals import access, decisions, htmx
+from approvals.decisions import Answer, Circumstances
+from approvals.errors import Decided, Expired, Refused, Stale
+from approvals.forms import DecisionForm, EditForm, ReasonForm, first_error
+from approvals.models import Decision, Gate
+from approvals.states import Verdict
+from approvals.views.doors import SignedIn, door
+from approvals.views.gates import edit_form, show
+from durable.errors import Conflict, InterlockError, Invalid
+
+_DONE = {
+    Verdict.APPROVE: "Approved. {run} goes on as soon as a worker takes it.",
+    Verdict.REJECT: "Rejected. {run} goes on with your refusal.",
+    Verdict.EDIT: "Edited. This is the new round; somebody else decides about it.",
+    Verdict.ASK_BACK: "Asked. It stays undecided until an operator has answered.",
+}
+_BROWSER_SHOWN = 300
+
+
+@door("POST")
+def decide(request: SignedIn, gate_id: int) -> HttpResponse:
+    """Record one person's answer, or say in words why not."""
+    gate = access.get_gate(request.user, gate_id)
+    form = DecisionForm(request.POST)
+    if not form.is_valid():
+        return show(request, gate, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))
+    verdict = Verdict(form.cleaned_data["verdict"])
+    edit = edit_form(gate, request.POST) if verdict is Verdict.EDIT else None
+    try:
+        decision = decisions.decide(
+            request.user, gate_id, _answer(form, verdict, edit), circumstances(request)
+        )
+    except InterlockError as refusal:
+        return refused(request, gate_id, refusal, edit)
+    messages.success(request, _DONE[verdict].format(run=gate.effect.run.ref))
+    return htmx.see_other(request, reverse("gate", args=[_stands_now(decision)]))
+
+
+@door("POST")
+def answer_back(request: SignedIn, gate_id: int) -> HttpResponse:
+    """Answer what a reviewer has asked back."""
+    gate = access.get_gate(request.user, gate_id)
+    form = ReasonForm(request.POST)
+    if not form.is_valid():
+        return show(request, gate, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))
+    try:
+        opened = decisions.answer_back(request.user, gate_id, form.cleaned_data["reason"])
+    except InterlockError as refusal:
+        return refused(request, gate_id, refusal)
+    messages.success(request, "Answered. The reviewers see it in a new round.")
+    return htmx.see_other(request, reverse("gate", args=[opened.pk]))
+
+
+def circumstances(request: SignedIn) -> Circumstances:
+    """Where a request came from. Addresses that a client states itself are not believed."""
+    return Circumstances(
+        ip=request.META.get("REMOTE_ADDR", ""),
+        browser=request.headers.get("User-Agent", "")[:_BROWSER_SHOWN],
+        authenticated="session",
+    )
+
+
+def refused(
+    request: SignedIn, gate_id: int, refusal: InterlockError, edit: EditForm | None = None
+) -> HttpResponse:
+    """The gate as it stands now, with the reason why nothing was recorded. NotFound goes on to the door."""
+    if isinstance(refusal, Stale):
+        gate = access.get_gate(request.user, refusal.gate_id)
+        return show(
+            request, gate, status=HTTPStatus.CONFLICT, problem=str(refusal), differences=refusal.differences
+        )
+    gate = access.get_gate(request.user, gate_id)
+    if isinstance(refusal, Refused):
+        return show(request, gate, status=HTTPStatus.FORBIDDEN, problem=str(refusal))
+    if isinstance(refusal, (Decided, Expired, Conflict)):
+        return show(request, gate, status=HTTPStatus.CONFLICT, problem=_sentence(refusal))
+    if isinstance(refusal, Invalid):
+        problem = f"Nothing was recorded. {refusal}"
+        return show(request, gate, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=problem, edit=edit)
+    return show(request, gate, status=HTTPStatus.CONFLICT, problem=f"Nothing was recorded: {refusal}.")
+
+
+def _sentence(refusal: Conflict) -> str:
+    return str(refusal) if isinstance(refusal, (Decided, Expired)) else f"Nothing was recorded: {refusal}."
+
+
+def _answer(form: DecisionForm, verdict: Verdict, edit: EditForm | None) -> Answer:
+    args = None
+    if edit is not None and edit.is_valid():
+        args = edit.edited()
+    data = form.cleaned_data
+    return Answer(verdict, data["digest"], data["round"], data["reason"], args)
+
+
+def _stands_now(decision: Decision) -> int:
+    """The gate to show next: after an edit the new round's, else the one that was decided."""
+    newest = (
+        Gate.objects.filter(effect_id=decision.gate.effect_id)
+        .order_by("-round")
+        .values_list("pk", flat=True)
+        .first()
+    )
+    return newest if newest is not None and decision.verdict == Verdict.EDIT else decision.gate_id

@@ -1,0 +1,35 @@
+"""One effect of the ledger."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from django.http import HttpResponse
+
+from approvals import access, htmx
+from approvals.queries import effect as one_effect
+from approvals.views.doors import SignedIn, door
+from durable.models import Effect
+
+
+@door("GET")
+def effect(request: SignedIn, key: str) -> HttpResponse:
+    """One effect, by its key."""
+    found = access.get_effect(request.user, key)
+    if htmx.unchanged(request, one_effect.version(found)):
+        return htmx.not_modified()
+    return show(request, found)
+
+
+def show(request: SignedIn, found: Effect, *, status: int = HTTPStatus.OK, problem: str = "") -> HttpResponse:
+    """The effect's page."""
+    context = one_effect.detail(found) | {
+        "verdicts": None,
+        "acts": [],
+        "problem": problem,
+        "section": "ledger",
+    }
+    settled = context["effect"]["settled"]
+    return htmx.page(
+        request, "approvals/effect_detail.html", context, fragment="live", ended=settled, status=status
+    )

@@ -1,0 +1,58 @@
+"""Runs: the list and one run."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from django.http import HttpResponse
+from django.urls import reverse
+
+from approvals import access, htmx
+from approvals.acts import offered
+from approvals.capabilities import Capability
+from approvals.queries import pages
+from approvals.queries import run as one_run
+from approvals.queries import runs as list_of
+from approvals.views.doors import SignedIn, door, query_text
+from durable.clock import db_now
+from durable.models import Run
+from durable.states import WaitKind
+
+
+@door("GET", needs=Capability.SEE_RUNS)
+def runs(request: SignedIn) -> HttpResponse:
+    """The list of runs."""
+    state, q = query_text(request, "state"), query_text(request, "q")
+    after, before = (pages.cursor(request.GET.get(name)) for name in ("after", "before"))
+    context = {**list_of.listing(state, q, after=after, before=before), "now": db_now()}
+    if not htmx.wants_fragment(request):
+        context["filters"] = list_of.chips(state, q)
+    return htmx.page(request, "approvals/run_list.html", context, fragment="rows", version=context["version"])
+
+
+@door("GET")
+def run(request: SignedIn, ref: str) -> HttpResponse:
+    """One run."""
+    found = access.get_run(request.user, ref)
+    if htmx.unchanged(request, one_run.version(found)):
+        return htmx.not_modified()
+    return show(request, found)
+
+
+def show(request: SignedIn, found: Run, *, status: int = HTTPStatus.OK, problem: str = "") -> HttpResponse:
+    """The run's page, after a command that was refused with the reason."""
+    context = one_run.detail(found)
+    stuck = any(wait["kind"] == WaitKind.ATTENTION for wait in context["waits"])
+    acts = offered(request.user, found, stuck=stuck)
+    context |= {"acts": acts, "link": _link(found), "acts_note": "", "problem": problem, "section": "runs"}
+    ended = context["run"]["ended"]
+    return htmx.page(
+        request, "approvals/run_detail.html", context, fragment="live", ended=ended, status=status
+    )
+
+
+def _link(found: Run) -> dict[str, str] | None:
+    gate_id = one_run.open_gate_id(found)
+    if gate_id is None:
+        return None
+    return {"href": reverse("gate", args=[gate_id]), "label": "To the gate", "icon": "hand-stop"}
