@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import zip_longest
 from typing import Any
 
 from durable import journal, vault
@@ -43,8 +44,7 @@ def listing(run_id: int, run_ref: str, effect_key: str | None = None) -> dict[st
     key = _key(run_id, run_ref) if any(hasattr(row, "detail") for row in rows) else None
     total = found.count() if len(rows) == SHOWN else len(rows)
     lines = [
-        _line(row, older, key, in_effect=effect_key is not None)
-        for row, older in zip(rows, [*rows[1:], None], strict=True)
+        _line(row, older, key, in_effect=effect_key is not None) for row, older in zip_longest(rows, rows[1:])
     ]
     return {"log": lines, "log_total": total}
 

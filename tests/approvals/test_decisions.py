@@ -361,3 +361,38 @@ def test_of_two_at_the_same_moment_exactly_one_wins(trial: int, second: Verdict,
     assert [d.verdict for d in Decision.objects.all()] == won
     state = {"approve": "approved", "reject": "rejected", "edit": "gated"}[won[0]]
     assert Effect.objects.get(pk=gate.effect_id).state == state
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("trial", range(5))
+def test_an_approval_a_rejection_and_the_clock_at_the_same_moment_have_one_winner(
+    trial: int, pairs: list[Any]
+) -> None:
+    alice, bob, gate = factories.person("alice"), factories.person("bob"), factories.gate()
+    start = threading.Barrier(3)
+
+    def go(act: Any) -> None:
+        try:
+            start.wait(5)
+            act()
+            pairs.append(act)
+        except Conflict:
+            pass
+        finally:
+            connection.close()
+
+    acts = [lambda: answer(alice, gate), lambda: answer(bob, gate, REJECT), lambda: _sweep(gate)]
+    threads = [threading.Thread(target=go, args=[act]) for act in acts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(pairs) == 1
+    won = ("approved", "rejected", "expired")[acts.index(pairs[0])]
+    gate.refresh_from_db()
+    assert (gate.state, Effect.objects.get(pk=gate.effect_id).state) == (won, won)
+    counted = LedgerEvent.objects.filter(
+        effect_key=gate.effect.key, kind__in=["approved", "rejected", "expired"]
+    )
+    assert [event.kind for event in counted] == [won]
+    assert Decision.objects.exclude(verdict="late refusal").count() == (won != "expired")
