@@ -157,7 +157,8 @@ def _send(claim: Claim, effect: Effect, ask: Ask, sending: ledger.Sending) -> Ef
         _wait_for(effect, error.retry_after or max(pause(effect.sends), timedelta(milliseconds=100)), "vendor away")
         return effect
     except VendorRefused as error:
-        return _guarded(claim, effect, None, lambda: outcome.failed(claim, effect, error.code, error.message))
+        refusal = error
+        return _guarded(claim, effect, None, lambda: outcome.failed(claim, effect, refusal.code, refusal.message))
     except Exception as error:
         saved = isinstance(error, InDoubt) and error.saved
         words = f"{type(error).__name__}: {error}"

@@ -17,6 +17,7 @@ from django.conf import settings
 from durable.digest import canonical, sha256
 from durable.errors import InterlockError
 from durable.models import Run, Sealed, SealKey
+from durable.models.fields import Clock
 
 _NONCE = 12
 
@@ -53,7 +54,12 @@ def open_key(run_id: int, run_ref: str) -> bytes:
     wrapped = SealKey.objects.filter(run_id=run_id).values_list("wrapped", flat=True).first()
     if wrapped is None:
         raise Erased(f"the personal data of {run_ref} has been erased")
-    return _decrypt(settings.INTERLOCK_SEAL_KEY, bytes(wrapped), run_ref.encode())
+    return unwrap(bytes(wrapped), run_ref)
+
+
+def unwrap(wrapped: bytes, run_ref: str) -> bytes:
+    """Return a run's sealing key from its wrapped form."""
+    return _decrypt(settings.INTERLOCK_SEAL_KEY, wrapped, run_ref.encode())
 
 
 def box(key: bytes, value: Any) -> tuple[str, bytes]:
@@ -81,6 +87,4 @@ def read(sealed: Sealed) -> Any:
 
 def destroy(run: Run) -> None:
     """Destroy the run's key for ever: what was sealed under it can't be read again."""
-    from durable.models.fields import Clock
-
     SealKey.objects.filter(run=run, destroyed_at=None).update(wrapped=None, destroyed_at=Clock())

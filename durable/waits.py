@@ -102,6 +102,12 @@ def open_waits(run: Run, kind: WaitKind | None = None) -> list[Wait]:
     return list(found.order_by("id"))
 
 
+def at(run_id: int, spec: WaitSpec) -> Wait | None:
+    """Return the wait at a spec's place, open or over: a re-executed step finds its own again."""
+    place = {"kind": spec.kind.value, "name": spec.name, "step": spec.step, "visit": spec.visit, "ordinal": spec.ordinal}
+    return Wait.objects.filter(run_id=run_id, **place).order_by("-id").first()
+
+
 def of_effect(effect: Effect) -> list[Wait]:
     """Return the open waits that are about an effect."""
     return list(Wait.objects.filter(effect_id=effect.pk, state=WaitState.OPEN.value).order_by("id"))

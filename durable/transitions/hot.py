@@ -29,7 +29,7 @@ WITH due AS (
 ), new AS (
     INSERT INTO durable_attempt (run_id, number, worker, how) SELECT id, attempt, worker, '' FROM taken RETURNING id
 )
-SELECT t.id, t.attempt, t.version, t.state, t.lost, t.crashes, k.wrapped
+SELECT t.id, t.attempt, t.version, k.wrapped
 FROM taken t JOIN durable_sealkey k ON k.run_id = t.id
 """
 

@@ -1,0 +1,93 @@
+"""Claims: one worker at a time holds a run, for as long as its heartbeat keeps the lease alive.
+
+The lease runs on the database's clock. The attempt and its nonce are the fencing token: whoever was paused beyond its lease
+finds its writes refused, whatever its name and however alive it feels.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.conf import settings
+from django.db import Error, connection, transaction
+
+from durable import faults, vault
+from durable.models import Attempt, Run
+from durable.models.fields import Clock
+from durable.states import AttemptEnd
+from durable.transitions import Claim, still_held
+from durable.transitions.hot import CLAIM
+
+log = logging.getLogger(__name__)
+
+
+def worker_name() -> str:
+    """Return the name under which this process appears in attempts and events. Not an identity: the nonce is."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def claim(run_ref: str) -> Claim | None:
+    """Take a due run, or one whose lease has run out. None where there is nothing to claim: another worker was first."""
+    lease = settings.LEASE_SECONDS
+    nonce, worker = secrets.token_hex(8), worker_name()
+    with transaction.atomic(durable=True), connection.cursor() as cursor:
+        cursor.execute(CLAIM, {"ref": run_ref, "nonce": nonce, "worker": worker, "lease": lease})
+        row = cursor.fetchone()
+        faults.point("claim.before_commit")
+    if row is None:
+        return None
+    faults.point("claim.after_commit")
+    run_id, attempt, version, wrapped = row
+    key = b"" if wrapped is None else vault.unwrap(bytes(wrapped), run_ref)
+    return Claim(run_id, run_ref, attempt, nonce, worker, lease, key, version)
+
+
+def let_go(run: Run, attempt: int, how: AttemptEnd) -> None:
+    """Note in the caller's transaction how an attempt ended."""
+    Attempt.objects.filter(run=run, number=attempt, how="").update(ended_at=Clock(), how=how.value)
+
+
+class Heartbeat(threading.Thread):
+    """Extends the lease from a connection of its own while a step takes long; says when the lease is lost."""
+
+    def __init__(self, claim: Claim) -> None:
+        super().__init__(name=f"heartbeat {claim.run_ref}", daemon=True)
+        self.claim = claim
+        self.lost = threading.Event()
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        """Beat three times a lease. A beat that fails is repeated; only the database's refusal ends the lease."""
+        try:
+            while not self._over.wait(self.claim.lease.total_seconds() / 3):
+                try:
+                    if not still_held(self.claim):
+                        self.lost.set()
+                        return
+                except Error:
+                    log.warning("heartbeat of %s found no database", self.claim.run_ref)
+                    connection.close()
+        finally:
+            connection.close()
+
+    def stop(self) -> None:
+        """End the heartbeat; the lease stays as the last write left it."""
+        self._over.set()
+        self.join()
+
+
+@contextmanager
+def beating(claim: Claim) -> Iterator[Heartbeat]:
+    """Keep a claim alive for the length of a block."""
+    heartbeat = Heartbeat(claim)
+    heartbeat.start()
+    try:
+        yield heartbeat
+    finally:
+        heartbeat.stop()

@@ -1,0 +1,81 @@
+"""Compensation: the saga's way back. Undos are hand-written acts, and each is an effect like any other.
+
+They run in reverse order of application, each once, under the undone effect's key and `:undo`, with intent, outcome and
+reconciling, gated where their class says so. A failed undo stops those that are declared to depend on it, the others run. What
+can't be undone is listed, not hidden: the run then ends as partly compensated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from durable import journal, ledger, protocol, tools, vault
+from durable.errors import EffectFailed, EffectRefused, UnknownTool
+from durable.ledger import Ask, outcome
+from durable.models import Effect, LedgerEvent, Run
+from durable.states import EffectState, EventKind
+from durable.transitions import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What became of one applied effect on the way back."""
+
+    effect: Effect
+    how: str  # undone, not undoable, failed, refused, stopped
+
+
+def to_undo(run: Run) -> list[Effect]:
+    """Return the run's applied effects, the last applied first. What a parent applied stays the parent's to undo."""
+    applied = Effect.objects.filter(run=run, state=EffectState.APPLIED.value, undo_of=None)
+    return list(applied.select_related("proof", "payload").order_by("-applied_no"))
+
+
+def advance(claim: Claim, run: Run) -> list[Undone]:
+    """Undo everything that is not undone yet, as far as it goes now. Returns what became of each effect.
+
+    Raises Suspension where people or time must come first (a gate, a doubt): nothing is undone over an unknown.
+    """
+    told = _told(run)
+    results: list[Undone] = []
+    broken: set[str] = set()
+    for effect in to_undo(run):
+        undone = _undo(claim, run, effect, broken)
+        if undone.how != "undone":
+            broken.add(effect.tool)
+            if effect.key not in told:
+                journal.record(run, EventKind.NOT_UNDOABLE, effect_key=effect.key, body={"how": undone.how})
+        results.append(undone)
+    return results
+
+
+def _undo(claim: Claim, run: Run, effect: Effect, broken: set[str]) -> Undone:
+    try:
+        tool = tools.get(effect.tool)
+    except UnknownTool:
+        return Undone(effect, "not undoable")
+    if tool.undo_act is None:
+        return Undone(effect, "not undoable")
+    if broken & set(tool.undo_act.depends_on):
+        return Undone(effect, "stopped")
+    assert effect.proof is not None
+    receipt = outcome.receipt_from(vault.unseal(claim.seal_key, effect.proof))
+    args = vault.unseal(claim.seal_key, effect.payload)["args"]
+    try:
+        protocol.perform(claim, Ask.to_undo(tool, effect, args, receipt))
+    except EffectFailed:
+        return Undone(effect, "failed")
+    except EffectRefused:
+        return Undone(effect, "refused")
+    return Undone(effect, "undone")
+
+
+def undo_of(effect: Effect) -> Effect | None:
+    """Return the newest undo of an effect."""
+    return ledger.at(effect.run, ledger.Place(effect.step, effect.visit, effect.ordinal), undo_of=effect)
+
+
+def _told(run: Run) -> set[str]:
+    """Keys that are listed as not undone already: a resumed compensation does not list them twice."""
+    events = LedgerEvent.objects.filter(run_ref=run.ref, kind=EventKind.NOT_UNDOABLE.value)
+    return set(events.values_list("effect_key", flat=True))

@@ -1,0 +1,231 @@
+"""What an agent's step sees of its run: `run.effect`, `run.call`, `run.model`, `run.sleep`, `run.wait_for`, `run.say`.
+
+A step is ordinary code. After a crash or a wait it is executed again from its start, and these calls answer from the
+record what they answered before; only what has no record yet happens. Each call's place (step, visit, n-th of its kind)
+is what ties it to its record, so a step must make its calls in the same order as long as it is not done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError
+
+from durable import clock, frozen, messages, protocol, waits
+from durable.checkpoints import Said, Snapshot
+from durable.digest import digest, plain
+from durable.errors import (
+    BudgetExhausted,
+    EffectFailed,
+    EffectRefused,
+    InterlockError,
+    LeaseLost,
+    StepTimeout,
+    Stopping,
+    Suspension,
+)
+from durable.ledger import Ask, Place
+from durable.models import Effect, Run, Wait
+from durable.states import Attention, WaitKind, WaitState
+from durable.text import check_json, check_text
+from durable.tools import Tool
+from durable.transitions import Claim
+from durable.vendor import Receipt
+from durable.waits import OPERATOR, WaitSpec
+
+
+class EventTimeout(InterlockError):
+    """The outside event did not come in time."""
+
+
+class GiveUp(InterlockError):
+    """The agent declares its run failed, for good and on purpose. The message is shown to people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One of several effects that a turn asks for at once; see `RunContext.effects`."""
+
+    tool: Tool
+    args: Mapping[str, Any]
+
+
+def wish(tool: Tool, **args: Any) -> Wish:
+    """Write an effect down for `run.effects`, without asking for it yet."""
+    return Wish(tool, args)
+
+
+class RunContext:
+    """The run, as one execution of one step sees it. After a suspension it refuses everything."""
+
+    def __init__(self, claim: Claim, run: Run, snap: Snapshot, place_name: str, timeout: timedelta) -> None:
+        self.ref = run.ref
+        self.input: Any = run.input
+        self.state: dict[str, Any] = snap.working_copy()
+        self.result: Any = None
+        self.step = place_name
+        self.visit = snap.visit
+        self.said: list[Said] = []
+        self._claim, self._snap = claim, snap
+        self._effects = self._reads = self._waits = 0
+        self._over = ""
+        self._deadline = clock.elapsed() + timeout.total_seconds()
+        self.acted = False  # an effect was asked for: checkpoints around it are synchronous
+
+    # Effects
+
+    def effect(self, tool: Tool, **args: Any) -> Receipt:
+        """Touch the outside world, once, whatever happens meanwhile. Returns the vendor's receipt.
+
+        Raises Invalid (arguments), EffectRefused (people said no) and EffectFailed (the vendor refused for good), which a step
+        may catch and go on from.
+        """
+        with self._engine():
+            return protocol.perform(self._claim, self._ask(tool, args))
+
+    def effects(self, *wishes: Wish) -> list[Receipt | EffectRefused | EffectFailed]:
+        """Ask for several effects of one turn: all are recorded, the ungated ones act, then the run waits for the rest.
+
+        Returns a receipt or a refusal for each, in order, once all are settled.
+        """
+        with self._engine():
+            asks = [self._ask(wish.tool, wish.args) for wish in wishes]
+            answers: list[Receipt | EffectRefused | EffectFailed] = []
+            pending: list[object] = []
+            for one in asks:
+                try:
+                    answers.append(protocol.perform(self._claim, one))
+                except (EffectRefused, EffectFailed) as refusal:
+                    answers.append(refusal)
+                except Suspension as suspension:
+                    pending += suspension.waits
+            if pending:
+                raise Suspension(*pending)
+            return answers
+
+    def _ask(self, tool: Tool, args: Mapping[str, Any]) -> Ask:
+        ordinal = self._effects + 1
+        asked = Ask.of(tool, args, Place(self.step, self.visit, ordinal))
+        self._effects, self.acted = ordinal, True
+        return asked
+
+    # Results worth keeping
+
+    def call(self, tool: Tool, **args: Any) -> Any:
+        """Read from the outside world and freeze what was read. Returns plain JSON. Raises what the tool raises."""
+        with self._engine():
+            place = self._read_place()
+            proposal = tool.proposal(args)
+            found = frozen.at(self._claim, place, tool.name, proposal.digest)
+            if found is not None and frozen.still_good(found, effects_recorded=self._effects_recorded()):
+                return found.result
+        result = tool.function(**tool.typed(proposal.args))
+        with self._engine():
+            result = plain(result, f"result of {tool.name}")
+            frozen.keep(self._claim, place, tool.name, proposal.digest, result, tool.facts.freshness)
+            return result
+
+    def model(self, model: Callable[[Any], tuple[Any, int]], request: Any, *, tokens: int) -> Any:
+        """Call a model: journalled, and billed. Returns its answer (plain JSON), the recorded one after a crash.
+
+        `model` takes the request and returns the answer and the tokens that it cost; `tokens` is the most that it may cost, reserved
+        beforehand.
+        """
+        with self._engine():
+            place = self._read_place()
+            name = f"model:{model.__name__}"
+            asked = digest(request)
+            found = frozen.at(self._claim, place, name, asked)
+            if found is not None and found.answered and found.reserved == 0 and found.result is not None:
+                return found.result
+            reserved = frozen.reserve_model(self._claim, place, name, asked, tokens)
+        answer, cost = model(request)
+        with self._engine():
+            answer = plain(answer, f"answer of {model.__name__}")
+            frozen.bill_model(self._claim, reserved, answer, cost)
+            return answer
+
+    def _read_place(self) -> Place:
+        self._reads += 1
+        return Place(self.step, self.visit, self._reads)
+
+    def _effects_recorded(self) -> bool:
+        place = {"run_id": self._claim.run_id, "step": self.step, "visit": self.visit}
+        return Effect.objects.filter(**place, undo_of=None).exists()
+
+    # The conversation
+
+    def say(self, role: str, content: Any) -> None:
+        """Add a message to the conversation; stored when the step ends."""
+        with self._engine():
+            check_text(role, "role")
+            check_json(content, "content")
+            self.said.append(Said(role, content))
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation so far, what this step has said included."""
+        with self._engine():
+            stored = messages.conversation(self._snap.branch_id, self._snap.message_count)
+            first = self._snap.message_count + 1
+            new = [*self._snap.said, *self.said]
+            return stored + [{"no": first + n, "role": m.role, "content": m.content} for n, m in enumerate(new)]
+
+    # Waits
+
+    def sleep(self, length: timedelta) -> None:
+        """Wait without costing anything: no thread, no lease, no query, for a minute or a month."""
+        with self._engine():
+            self._wait(WaitKind.TIMER, "sleep", length)
+
+    def wait_for(self, name: str, *, within: timedelta) -> Any:
+        """Wait for an outside event (`waits.deliver`). Returns its payload; raises EventTimeout when it did not come."""
+        with self._engine():
+            check_text(name, "name")
+            wait = self._wait(WaitKind.EVENT, name, within)
+        if wait.state == WaitState.RESOLVED:
+            return wait.answer
+        raise EventTimeout(f"{name} did not come within {within}")
+
+    def _wait(self, kind: WaitKind, name: str, within: timedelta) -> Wait:
+        self._waits += 1
+        spec = WaitSpec(kind, name, self.step, self.visit, self._waits, within)
+        found = waits.at(self._claim.run_id, spec)
+        if found is None or found.state == WaitState.OPEN:
+            raise Suspension(found or spec)
+        return found
+
+    # The door to the engine
+
+    @contextmanager
+    def _engine(self) -> Iterator[None]:
+        """Every call goes through here: a run object that is over refuses, and what ends it can't be swallowed."""
+        if self._over:
+            raise Suspension() if self._over == "suspended" else LeaseLost(f"{self.ref}: {self._over}")
+        if clock.elapsed() > self._deadline:
+            raise StepTimeout(f"step {self.step} of {self.ref} ran past its time limit")
+        try:
+            yield
+        except (Suspension, Stopping):
+            self._over = "suspended"
+            raise
+        except LeaseLost:
+            self._over = "the lease is lost"
+            raise
+        except (DatabaseError, InterfaceError) as error:
+            self._over = "the connection is lost"
+            raise LeaseLost(f"{self.ref}: {error}") from error
+        except BudgetExhausted as error:
+            self._over = "suspended"
+            detail = {"sentence": str(error), "limit": error.limit}
+            raise Suspension(WaitSpec(WaitKind.ATTENTION, Attention.BUDGET.value, self.step, self.visit,
+                                      waits_for=OPERATOR, detail=detail)) from error
+
+    @property
+    def effects_asked(self) -> int:
+        """How many effects this execution has asked for."""
+        return self._effects

@@ -1,0 +1,96 @@
+"""Frozen results: what a re-executed step gets back instead of asking again.
+
+A read that was frozen stays so until its step ends, if the step has recorded an effect since: what an effect rests on must
+not change under it. Before that, a result past its freshness is fetched again. A model's answer never ages; its tokens
+are reserved before the call and billed after, both durably.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from durable.errors import BudgetExhausted
+from durable.ledger import Place
+from durable.models import Budget, Frozen, Run
+from durable.models.fields import Clock
+from durable.transitions import Claim, hold_claim
+
+
+def at(claim: Claim, place: Place, tool: str, args_digest: str) -> Frozen | None:
+    """Return what was frozen for this very call, or None: another tool or other arguments make it worthless."""
+    return Frozen.objects.filter(
+        run_id=claim.run_id, step=place.step, visit=place.visit, ordinal=place.ordinal, tool=tool, args_digest=args_digest
+    ).first()
+
+
+def still_good(frozen: Frozen, *, effects_recorded: bool) -> bool:
+    """Whether a frozen read may be used: it is fresh, ageless, or an effect of this step rests on it."""
+    if frozen.fresh_until is None or effects_recorded:
+        return True
+    return Frozen.objects.filter(pk=frozen.pk, fresh_until__gt=Clock()).exists()
+
+
+def keep(claim: Claim, place: Place, tool: str, args_digest: str, result: Any, freshness: timedelta | None) -> None:
+    """Freeze a read's result in place of what stood there. Raises LeaseLost."""
+    with transaction.atomic():
+        hold_claim(claim)
+        Frozen.objects.update_or_create(
+            run_id=claim.run_id,
+            step=place.step,
+            visit=place.visit,
+            ordinal=place.ordinal,
+            defaults={
+                "tool": tool,
+                "args_digest": args_digest,
+                "result": result,
+                "answered": True,
+                "fetched_at": Clock(),
+                "fresh_until": None if freshness is None else Clock() + freshness,
+            },
+        )
+
+
+def reserve_model(claim: Claim, place: Place, model: str, args_digest: str, tokens: int) -> Frozen:
+    """Reserve a model call's tokens before it is made. Raises BudgetExhausted, LeaseLost; then nothing is reserved.
+
+    A call that a crash cut off keeps its old reservation as spent: the vendor may have billed it.
+    """
+    with transaction.atomic(durable=True):
+        run = hold_claim(claim)
+        _bill_lost(run, place)
+        room = Q(tokens_limit=None) | Q(tokens_limit__gte=F("tokens_used") + F("tokens_reserved") + tokens)
+        if not Budget.objects.filter(room, pk=run.budget_id).update(tokens_reserved=F("tokens_reserved") + tokens):
+            raise BudgetExhausted("tokens", f"{tokens} tokens asked; the budget of {run.ref} has fewer left")
+        frozen, _ = Frozen.objects.update_or_create(
+            run=run,
+            step=place.step,
+            visit=place.visit,
+            ordinal=place.ordinal,
+            defaults={"tool": model, "args_digest": args_digest, "answered": False, "reserved": tokens, "result": None},
+        )
+    return frozen
+
+
+def bill_model(claim: Claim, frozen: Frozen, answer: Any, tokens: int) -> None:
+    """Record a model's answer and what it cost in place of its reservation. Raises LeaseLost."""
+    with transaction.atomic(durable=True):
+        run = hold_claim(claim)
+        Budget.objects.filter(pk=run.budget_id).update(
+            tokens_reserved=F("tokens_reserved") - frozen.reserved, tokens_used=F("tokens_used") + tokens
+        )
+        Frozen.objects.filter(pk=frozen.pk).update(answered=True, result=answer, tokens=tokens, reserved=0)
+
+
+def _bill_lost(run: Run, place: Place) -> None:
+    lost = Frozen.objects.filter(
+        run=run, step=place.step, visit=place.visit, ordinal=place.ordinal, answered=False
+    ).first()
+    if lost is not None:
+        Budget.objects.filter(pk=run.budget_id).update(
+            tokens_reserved=F("tokens_reserved") - lost.reserved, tokens_used=F("tokens_used") + lost.reserved
+        )
+        Frozen.objects.filter(pk=lost.pk).update(reserved=0, answered=True)

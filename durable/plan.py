@@ -1,0 +1,163 @@
+"""Agents and their plans: which steps there are, and which code stands behind each.
+
+A step is a method marked with `@step`; its name is part of every idempotency key, so it must be stable. Whoever renames a
+step says so (`was`): runs that stand at the old name go on with the new code under the old name's keys. Runs that stand at
+a step which is gone are incompatible, and say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, overload
+
+from django.conf import settings
+from pydantic import BaseModel, ValidationError
+
+from durable.budget import Budget, minutes
+from durable.errors import Incompatible, Invalid, UnknownAgent
+from durable.states import Durability
+from durable.text import check_json
+
+if TYPE_CHECKING:
+    from durable.context import RunContext
+
+    #: What a step returns: the step that comes next, or None at the end.
+    Next = Callable[["RunContext"], Any] | None
+    StepFunction = Callable[[Any, "RunContext"], Next]
+
+_MARK = "__interlock_step__"
+
+
+@dataclass(frozen=True, slots=True)
+class StepFacts:
+    """How a step is executed: executions that may fail or crash before a person is asked, the time that one may
+    take, the pause after the first failure (doubling), and the names that it had before."""
+
+    retries: int = 3
+    timeout: timedelta = minutes(5)
+    backoff: timedelta = timedelta(seconds=1)
+    was: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of an agent."""
+
+    name: str
+    function: Callable[[Any, RunContext], Any]
+    facts: StepFacts = field(default_factory=StepFacts)
+
+
+@overload
+def step(function: StepFunction, /) -> StepFunction: ...
+@overload
+def step(
+    *, retries: int = ..., timeout: timedelta = ..., backoff: timedelta = ..., was: tuple[str, ...] = ...
+) -> Callable[[StepFunction], StepFunction]: ...
+def step(function: StepFunction | None = None, /, **facts: Any) -> Any:
+    """Mark a method as a step, bare or with facts (see `StepFacts`)."""
+
+    def mark(marked: StepFunction) -> StepFunction:
+        setattr(marked, _MARK, StepFacts(**facts))
+        return marked
+
+    return mark if function is None else mark(function)
+
+
+class Agent:
+    """Code that runs execute. Subclass it, mark its steps, and name its module in INTERLOCK_AGENTS.
+
+    The first step in the source is where a run begins. `Input` and `State` are pydantic models of what a run is started with and
+    of its working state; a stored state that the present `State` refuses makes a run incompatible.
+    """
+
+    name: ClassVar[str] = ""
+    budget: ClassVar[Budget] = Budget()
+    durability: ClassVar[Durability] = Durability.ASYNC
+    Input: ClassVar[type[BaseModel] | None] = None
+    State: ClassVar[type[BaseModel] | None] = None
+    steps: ClassVar[Mapping[str, Step]] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.name = cls.__dict__.get("name") or cls.__name__
+        found = dict(cls.steps)
+        for name, value in vars(cls).items():
+            facts = getattr(value, _MARK, None)
+            if facts is not None:
+                found[name] = Step(name, value, facts)
+        cls.steps = found
+        if found:
+            _agents[cls.name] = cls
+
+    @classmethod
+    def first(cls) -> Step:
+        """Return the step at which a run begins."""
+        return next(iter(cls.steps.values()))
+
+    @classmethod
+    def at(cls, name: str) -> Step:
+        """Return the code behind a step's name, its present or an earlier one. Raises Incompatible."""
+        found = cls.steps.get(name)
+        if found is not None:
+            return found
+        for candidate in cls.steps.values():
+            if name in candidate.facts.was:
+                return candidate
+        raise Incompatible(
+            f"{cls.name} has no step {name} any more, and no step says that it was called so "
+            f"(there are {', '.join(cls.steps)}); bring it back, or declare was=({name!r},) on its successor"
+        )
+
+    @classmethod
+    def check_input(cls, value: Any) -> Any:
+        """Return a start's input as plain JSON. Raises Invalid naming the field and the rule."""
+        check_json(value, "input")
+        return value if cls.Input is None else _validated(cls.Input, value, "input")
+
+    @classmethod
+    def check_state(cls, state: dict[str, Any]) -> None:
+        """Refuse a stored state that this code does not understand. Raises Incompatible naming the field."""
+        if cls.State is None:
+            return
+        try:
+            cls.State.model_validate(state)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise Incompatible(f"the working state does not fit the code of {cls.name}: state.{where}: {first['msg']}") from None
+
+
+_agents: dict[str, type[Agent]] = {}
+
+
+def agents() -> Mapping[str, type[Agent]]:
+    """Return every agent of the modules that INTERLOCK_AGENTS names."""
+    for module in settings.INTERLOCK_AGENTS:
+        import_module(module)
+    return _agents
+
+
+def get(name: str) -> type[Agent]:
+    """Return an agent by name. Raises UnknownAgent."""
+    found = agents().get(name)
+    if found is None:
+        raise UnknownAgent("agent", f"there is no agent {name!r}; known are {', '.join(sorted(_agents)) or 'none'}")
+    return found
+
+
+def _validated(model: type[BaseModel], value: Any, field_name: str) -> Any:
+    try:
+        return model.model_validate(value).model_dump(mode="json")
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join([field_name, *(str(part) for part in first["loc"])])
+        raise Invalid(where, first["msg"]) from None
+
+
+def names(cls: type[Agent]) -> Iterator[str]:
+    """Yield the names of an agent's steps, in the order of its source."""
+    yield from cls.steps

@@ -1,0 +1,194 @@
+"""Starting a run, and the commands that stop, release and cancel one. Each names who gave it and why.
+
+Every command takes the run's lock, checks what it believes, writes its event and the change in one commit, and wakes the
+workers afterwards. Bad input changes nothing.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from durable import faults, plan, vault, waits, wakeup
+from durable.checkpoints import Snapshot, write
+from durable.digest import digest
+from durable.errors import Conflict, Invalid
+from durable.journal import record
+from durable.models import Branch, Budget, Purse, Run, Wait
+from durable.models.fields import Clock
+from durable.states import ENDED, CheckpointKind, Durability, EventKind, RunState, WaitKind, WaitState
+from durable.text import check_text
+from durable.transitions import close_wait, lock_run, move_run
+from durable.waits import OPERATOR, WaitSpec
+
+KEY_LIMIT = 255
+_REASON_LIMIT = 2_000
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def new_ref() -> str:
+    """Return a run id that is never issued twice, not even by another database: 48 bits of time, 60 of chance."""
+    number = (time.time_ns() // 1_000_000 << 60) | secrets.randbits(60)
+    digits = ""
+    for _ in range(22):
+        number, digit = divmod(number, 32)
+        digits = _ALPHABET[digit] + digits
+    return f"run-{digits.lstrip('0')}"
+
+
+def start(agent: str, input: Any, *, actor: str, key: str | None = None, durability: Durability | None = None,
+          ref: str | None = None) -> Run:
+    """Start a run of `agent` with `input` (plain JSON), for `actor`; returns it queued, durably.
+
+    `key` makes a doubled start one run: the second call returns the first one's run, or raises Conflict where agent or input
+    differ. Raises UnknownAgent or Invalid, naming field and rule; then nothing is written.
+    """
+    found = plan.get(agent)
+    payload = found.check_input(input)
+    input_digest = digest({"agent": agent, "input": payload}, "input")
+    check_actor(actor)
+    if key is not None:
+        check_key(key)
+        earlier = _started(key, input_digest)
+        if earlier is not None:
+            return earlier
+    mode = durability or found.durability
+    try:
+        with transaction.atomic(durable=True):
+            run = _create(found, payload, input_digest, actor, key, mode, ref or new_ref())
+            faults.point("command.before_commit")
+    except IntegrityError:
+        earlier = _started(key, input_digest) if key is not None else None
+        if earlier is None:
+            raise
+        return earlier
+    faults.point("command.after_commit")
+    return run
+
+
+def check_key(key: str) -> None:
+    """Refuse a start key that is empty, too long, or no clean text."""
+    check_text(key, "key")
+    if not 0 < len(key) <= KEY_LIMIT:
+        raise Invalid("key", f"must have 1 to {KEY_LIMIT} characters, not {len(key)}")
+
+
+def check_actor(actor: str, reason: str | None = None) -> None:
+    """Refuse an act without a name or, where one is due, without a reason."""
+    check_text(actor, "actor")
+    if not actor.strip():
+        raise Invalid("actor", "say who acts")
+    if reason is None:
+        return
+    check_text(reason, "reason")
+    if not reason.strip():
+        raise Invalid("reason", "say why; it goes into the ledger")
+    if len(reason) > _REASON_LIMIT:
+        raise Invalid("reason", f"must have at most {_REASON_LIMIT} characters, not {len(reason)}")
+
+
+def _started(key: str, input_digest: str) -> Run | None:
+    run = Run.objects.filter(start_key=key).first()
+    if run is not None and run.input_digest != input_digest:
+        raise Conflict(f"key: {key} has started {run.ref} with another agent or input; use a new key for new work")
+    return run
+
+
+def _create(agent: type[plan.Agent], payload: Any, input_digest: str, actor: str, key: str | None, mode: Durability,
+            ref: str) -> Run:
+    limits = agent.budget
+    budget = Budget.objects.create(
+        steps_limit=limits.steps,
+        tokens_limit=limits.tokens,
+        deadline=None if limits.deadline is None else Clock() + limits.deadline,
+    )
+    Purse.objects.bulk_create(
+        Purse(budget=budget, currency=money.currency, limit_minor=money.minor) for money in limits.purses
+    )
+    branch = Branch.objects.create()
+    run = Run.objects.create(ref=ref, agent=agent.name, start_key=key, input=payload, input_digest=input_digest,
+                             requester=actor, durability=mode.value, budget=budget, branch=branch)
+    vault.create_key(run)
+    first = agent.first().name
+    write(run, Snapshot(first, 1, {}, "", 0, {}, branch.pk, 0), CheckpointKind.START, attempt=0)
+    record(run, EventKind.STARTED, actor=actor, body={"agent": agent.name, "input": input_digest})
+    wakeup.announce(run.ref)
+    return run
+
+
+def hold(run_ref: str, *, actor: str, reason: str) -> None:
+    """Stop a run where it stands: nothing more leaves, until somebody releases it. Raises Conflict for an ended run."""
+    check_actor(actor, reason)
+    with transaction.atomic(durable=True):
+        run = lock_run(run_ref)
+        if run.held:
+            raise Conflict(f"{run_ref} is held already")
+        if run.state not in (RunState.QUEUED, RunState.RUNNING, RunState.SUSPENDED):
+            raise Conflict(f"{run_ref} is {run.state}; only a run on its way forward can be held")
+        Run.objects.filter(pk=run.pk).update(held=True)
+        waits.open_wait(run, WaitSpec(WaitKind.HOLD, "hold", waits_for=OPERATOR, detail={"by": actor}))
+        record(run, EventKind.HELD, actor=actor, words=reason)
+        if run.state == RunState.QUEUED:
+            move_run(run, RunState.SUSPENDED)
+        faults.point("command.before_commit")
+    faults.point("command.after_commit")
+
+
+def release(run_ref: str, *, actor: str, reason: str) -> None:
+    """Let a held run go on from where it stands."""
+    check_actor(actor, reason)
+    with transaction.atomic(durable=True):
+        run = lock_run(run_ref)
+        if not run.held:
+            raise Conflict(f"{run_ref} is not held")
+        unhold(run, by=actor)
+        record(run, EventKind.RELEASED, actor=actor, words=reason)
+        waits.wake(run)
+        faults.point("command.before_commit")
+    faults.point("command.after_commit")
+
+
+def unhold(run: Run, *, by: str) -> None:
+    """End an operator's hold of a locked run."""
+    Run.objects.filter(pk=run.pk).update(held=False)
+    run.held = False
+    for wait in Wait.objects.filter(run=run, kind=WaitKind.HOLD.value, state=WaitState.OPEN.value):
+        close_wait(wait, WaitState.RESOLVED, by=by)
+
+
+def cancel(run_ref: str, *, actor: str, reason: str, undo: bool = False) -> None:
+    """Stop a run for good: no new intent after this commit; what is under way is settled first, then, with `undo`, undone."""
+    check_actor(actor, reason)
+    with transaction.atomic(durable=True):
+        run = lock_run(run_ref)
+        if run.state in ENDED or run.state in (RunState.CANCELLING, RunState.COMPENSATING):
+            raise Conflict(f"{run_ref} is {run.state} already")
+        record(run, EventKind.CANCEL_ASKED, actor=actor, words=reason, body={"undo": undo})
+        to_cancelling(run, undo=undo, by=actor)
+        faults.point("command.before_commit")
+    faults.point("command.after_commit")
+
+
+def to_cancelling(run: Run, *, undo: bool, by: str) -> None:
+    """Turn a locked run towards its end; a worker settles what is open."""
+    unhold(run, by=by)
+    held_by_worker = run.lease_until is not None
+    move_run(run, RunState.CANCELLING, undo_after=undo, due_at=None if held_by_worker else Clock())
+    wakeup.announce(run.ref)
+
+
+def compensate(run_ref: str, *, actor: str, reason: str) -> None:
+    """Undo what an ended run has applied, in reverse order. Raises Conflict for a run that goes on, or was undone."""
+    check_actor(actor, reason)
+    with transaction.atomic(durable=True):
+        run = lock_run(run_ref)
+        if run.state not in (RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED):
+            raise Conflict(f"{run_ref} is {run.state}; only a run that has ended can be compensated (cancel it first)")
+        record(run, EventKind.COMPENSATION_ASKED, actor=actor, words=reason)
+        move_run(run, RunState.COMPENSATING, due_at=Clock())
+        wakeup.announce(run.ref)
+        faults.point("command.before_commit")
+    faults.point("command.after_commit")
