@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
 
-from approvals import access, outcomes
+from approvals import access, differences, outcomes
 from approvals.capabilities import Capability
 from approvals.errors import Decided, Expired, Refused, Stale
 from approvals.models import Decision, Gate
@@ -128,6 +128,9 @@ def _decide(person_id: int, gate: Gate, answer: Answer, circumstances: Circumsta
         raise Expired(
             f"Too late: it had to be decided by {outcomes.moment(gate.decide_by)}. Nothing was recorded."
         )
+    unseen = differences.unreadable(gate.payload, gate.digest) if answer.verdict is Verdict.APPROVE else None
+    if unseen:
+        raise Refused(f"Not recorded: {unseen}.")
     decision = _insert(person, gate, answer.verdict, answer, circumstances)
     _EFFECTS[answer.verdict](locked, gate, decision, answer)
     return decision

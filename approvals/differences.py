@@ -8,6 +8,7 @@ from typing import Any
 
 from approvals.errors import Difference
 from durable import tools, vault
+from durable.digest import canonical, sha256
 from durable.errors import InterlockError
 from durable.models import Sealed
 
@@ -23,6 +24,18 @@ def read_public(sealed: Sealed) -> dict[str, Any]:
     except InterlockError:
         args = dict.fromkeys(payload["args"], "•••• (withheld: the tool is no longer known)")
     return {**payload, "args": args}
+
+
+def unreadable(sealed: Sealed, digest: str) -> str | None:
+    """Why a payload can't be shown exactly as it would be sent, or None. What nobody can see, nobody may approve."""
+    try:
+        payload: dict[str, Any] = vault.read(sealed)
+        tools.get(payload["tool"]).proposal(payload["args"])
+    except InterlockError as error:
+        return f"what would be sent can't be shown: {error}"
+    if sha256(canonical(payload)) != digest:
+        return "what is stored is not what the digest names"
+    return None
 
 
 def between(shown: Sealed, current: Sealed) -> tuple[Difference, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import zip_longest
 from typing import Any
 
 from durable import journal, vault
@@ -44,23 +43,29 @@ def listing(run_id: int, run_ref: str, effect_key: str | None = None) -> dict[st
     key = _key(run_id, run_ref) if any(hasattr(row, "detail") for row in rows) else None
     total = found.count() if len(rows) == SHOWN else len(rows)
     lines = [
-        _line(row, older, key, in_effect=effect_key is not None) for row, older in zip_longest(rows, rows[1:])
+        _line(newer, row, older, key, in_effect=effect_key is not None)
+        for newer, row, older in zip([None, *rows], rows, [*rows[1:], None], strict=False)
     ]
     return {"log": lines, "log_total": total}
 
 
 def _line(
-    row: LedgerEvent, older: LedgerEvent | None, key: bytes | None, *, in_effect: bool
+    newer: LedgerEvent | None,
+    row: LedgerEvent,
+    older: LedgerEvent | None,
+    key: bytes | None,
+    *,
+    in_effect: bool,
 ) -> dict[str, Any]:
     idle = 0.0 if older is None else (row.at - older.at).total_seconds()
-    new_day = older is not None and older.at.date() != row.at.date()
+    new_day = newer is None or newer.at.date() != row.at.date()
     return {
         "kind": row.kind,
         "who": "" if row.actor == journal.ENGINE else row.actor,
         "text": _text(row, key, in_effect=in_effect),
         "at": row.at,
         "idle": idle if idle >= _IDLE_SECONDS else 0,
-        "day": f"{row.at:%a} {row.at.day} {row.at:%b %Y}" if new_day or older is None else "",
+        "day": f"{row.at:%a} {row.at.day} {row.at:%b %Y}" if new_day else "",
     }
 
 

@@ -30,6 +30,7 @@ def detail(user: User, gate: Gate) -> dict[str, Any]:
         "budget": _budget(effect),
         "history": _history(effect),
         "decision": _decision(gate),
+        "sent": gate.used_at is not None,
         "queue": queue,
         "now": db_now(),
         **_position(queue, gate.pk),
@@ -49,6 +50,12 @@ def title(gate: Gate) -> str:
     """What a gate's effect does, in a few words: `Refund 184.50 EUR`."""
     effect = gate.effect
     return words.title(effect.tool, effect.amount_minor, effect.currency, undo=effect.undo_of_id is not None)
+
+
+def sum_of(gate: Gate) -> str:
+    """The amount that a gate lets out, for its button; empty where no money moves."""
+    effect = gate.effect
+    return "" if effect.amount_minor is None else words.money(effect.amount_minor, effect.currency)
 
 
 def _gate(gate: Gate, effect: Effect) -> dict[str, Any]:

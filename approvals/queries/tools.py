@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, Q
 
 from approvals import policy
-from durable import plan
+from durable.clock import db_now
 from durable.models import Effect
 from durable.models.fields import Clock
 from durable.states import REFUSED, EffectClass, EffectState
@@ -19,11 +19,11 @@ PERIOD = timedelta(days=30)
 
 def listing() -> dict[str, Any]:
     """All tools. See tool_list.html."""
-    plan.agents()  # tools are declared by the modules that agents import
     figures = _figures()
     return {
         "tools": [_row(tool, figures.get(tool.name, {})) for tool in all_tools()],
         "period": f"{PERIOD.days} days",
+        "now": db_now(),
     }
 
 

@@ -77,7 +77,7 @@ def refused(
     if isinstance(refusal, Stale):
         gate = access.get_gate(request.user, refusal.gate_id)
         return show(
-            request, gate, status=HTTPStatus.CONFLICT, problem=str(refusal), differences=refusal.differences
+            request, gate, status=HTTPStatus.CONFLICT, problem=str(refusal), changes=refusal.differences
         )
     gate = access.get_gate(request.user, gate_id)
     if isinstance(refusal, Refused):

@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from django.shortcuts import render
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from approvals import access
+from approvals import access, catalogue
 from approvals.capabilities import Capability
 from approvals.htmx import HtmxHttpRequest
 from durable.errors import NotFound
@@ -51,6 +51,7 @@ def door(*methods: str, needs: Capability | None = None) -> Callable[[View], Cal
                 raise PermissionDenied("Your role does not include the right for this page.")
             if any(isinstance(value, str) and mend(value) != value for value in kwargs.values()):
                 raise Http404("no such address")  # no database could hold it
+            catalogue.load()
             try:
                 return view(cast(SignedIn, request), *args, **kwargs)
             except NotFound as error:

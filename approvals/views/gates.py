@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from approvals import access, htmx
+from approvals import access, differences, htmx
 from approvals.capabilities import Capability
 from approvals.errors import Difference
 from approvals.forms import EditForm
@@ -45,12 +45,12 @@ def show(
     *,
     status: int = HTTPStatus.OK,
     problem: str = "",
-    differences: Sequence[Difference] = (),
+    changes: Sequence[Difference] = (),
     edit: EditForm | None = None,
 ) -> HttpResponse:
     """The gate's page, as a reader or as somebody whose answer was not recorded sees it."""
     context = one_gate.detail(request.user, found) | forms(request.user, found, edit)
-    context |= {"problem": problem, "differences": differences, "section": "gates"}
+    context |= {"problem": problem, "differences": changes, "section": "gates"}
     return render(request, "approvals/gate_detail.html", context, status=status)
 
 
@@ -59,9 +59,13 @@ def forms(user: User, found: Gate, edit: EditForm | None = None) -> dict[str, An
     if GateState(found.state) not in LIVE:
         return {"approve": None, "acts": [], "why_not": ""}
     open_now = found.state == GateState.OPEN
-    reason = access.why_not(user, found, Verdict.APPROVE)
-    title = one_gate.title(found)
-    approve = {"url": reverse("decisions", args=[found.pk]), "label": f"Approve {title}"}
+    reason = access.why_not(user, found, Verdict.APPROVE) or differences.unreadable(
+        found.payload, found.digest
+    )
+    approve = {
+        "url": reverse("decisions", args=[found.pk]),
+        "label": f"Approve {one_gate.sum_of(found)}".rstrip(),
+    }
     acts = [act for act in (_edit(user, found, edit), _ask_back(user, found), _reject(user, found)) if act]
     if access.may(user, Capability.ANSWER_BACK) and not open_now:
         acts.append(_answer(found))
