@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 
 from approvals.decisions import MAX_WORDS
+from approvals.queries.verdict import VERDICTS
 from approvals.states import CHOICES
 from approvals.visible import suspicious
 from durable import tools
@@ -54,6 +55,13 @@ class CancelForm(ReasonForm):
     """A cancellation, and whether what the run did is to be undone."""
 
     undo = forms.BooleanField(required=False, label="Undo what it has done")
+
+
+class VerdictForm(ReasonForm):
+    """What became of an effect in doubt."""
+
+    verdict = forms.ChoiceField(choices=[(word, word) for word in VERDICTS])
+    receipt = forms.CharField(required=False, max_length=255)
 
 
 class EditForm(forms.Form):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from approvals.views import commands, decisions, effects, gates, home, ledger, runs, session, tools
+from approvals.views import commands, decisions, effects, gates, home, ledger, runs, session, tools, verdicts
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
@@ -22,5 +22,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<str:ref>/compensations/", commands.compensations, name="compensations"),
     path("ledger/", ledger.ledger, name="ledger"),
     path("effects/<str:key>/", effects.effect, name="effect"),
+    path("effects/<str:key>/verdicts/", verdicts.verdict, name="verdicts"),
     path("tools/", tools.tools, name="tools"),
 ]

@@ -8,6 +8,7 @@ from django.http import HttpResponse
 
 from approvals import access, htmx
 from approvals.queries import effect as one_effect
+from approvals.queries import verdict
 from approvals.views.doors import SignedIn, door
 from durable.models import Effect
 
@@ -23,12 +24,9 @@ def effect(request: SignedIn, key: str) -> HttpResponse:
 
 def show(request: SignedIn, found: Effect, *, status: int = HTTPStatus.OK, problem: str = "") -> HttpResponse:
     """The effect's page."""
-    context = one_effect.detail(found) | {
-        "verdicts": None,
-        "acts": [],
-        "problem": problem,
-        "section": "ledger",
-    }
+    context = one_effect.detail(found)
+    verdicts = verdict.offered(request.user, found, context["doubt"])
+    context |= {"verdicts": verdicts, "acts": [], "problem": problem, "section": "ledger"}
     settled = context["effect"]["settled"]
     return htmx.page(
         request, "approvals/effect_detail.html", context, fragment="live", ended=settled, status=status
