@@ -47,7 +47,9 @@ def approve(locked: Locked, *, actor: str, words: str = "", body: Mapping[str, A
     """Let the effect out, in its present round, once. The run goes on in whichever process claims it."""
     run, effect = locked.run, locked.effect
     move_effect(effect, EffectState.APPROVED, approved_round=effect.round)
-    journal.record(run, EventKind.APPROVED, effect_key=effect.key, actor=actor, words=words, body=_bound(effect, body))
+    journal.record(
+        run, EventKind.APPROVED, effect_key=effect.key, actor=actor, words=words, body=_bound(effect, body)
+    )
     waits.resolve(run, locked.wait, by=actor, answer={"verdict": "approve"})
 
 
@@ -62,8 +64,15 @@ def reject(locked: Locked, *, actor: str, words: str, body: Mapping[str, Any]) -
 def expire(locked: Locked) -> None:
     """Nobody answered in time: refused, distinct from rejected, and never an approval."""
     gatekeeper().close(locked.effect, "expired")
-    _refuse(locked, EffectState.EXPIRED, EventKind.EXPIRED, WaitState.EXPIRED, journal.ENGINE,
-            "nobody decided in time; propose it again if it is still needed", {})
+    _refuse(
+        locked,
+        EffectState.EXPIRED,
+        EventKind.EXPIRED,
+        WaitState.EXPIRED,
+        journal.ENGINE,
+        "nobody decided in time; propose it again if it is still needed",
+        {},
+    )
 
 
 def edit(locked: Locked, *, actor: str, args: Mapping[str, Any], words: str = "") -> Effect:
@@ -75,8 +84,14 @@ def ask_back(locked: Locked, *, actor: str, words: str, body: Mapping[str, Any])
     """Ask before deciding. The effect stays gated and its clock runs on; `answer_back` opens the next round."""
     if not words.strip():
         raise Invalid("words", "say what you want to know")
-    journal.record(locked.run, EventKind.ASKED_BACK, effect_key=locked.effect.key, actor=actor, words=words,
-                   body=_bound(locked.effect, body))
+    journal.record(
+        locked.run,
+        EventKind.ASKED_BACK,
+        effect_key=locked.effect.key,
+        actor=actor,
+        words=words,
+        body=_bound(locked.effect, body),
+    )
 
 
 def answer_back(locked: Locked, *, actor: str, words: str) -> Effect:
@@ -94,14 +109,28 @@ def withdraw(run: Run, effect: Effect, *, actor: str, words: str) -> None:
     _settle_refused(run, effect, EffectState.WITHDRAWN, EventKind.WITHDRAWN, actor, words, {})
 
 
-def _refuse(locked: Locked, state: EffectState, kind: EventKind, wait_state: WaitState, actor: str, words: str,
-            body: Mapping[str, Any]) -> None:
+def _refuse(
+    locked: Locked,
+    state: EffectState,
+    kind: EventKind,
+    wait_state: WaitState,
+    actor: str,
+    words: str,
+    body: Mapping[str, Any],
+) -> None:
     _settle_refused(locked.run, locked.effect, state, kind, actor, words, body)
     waits.resolve(locked.run, locked.wait, by=actor, answer={"verdict": state.value}, to=wait_state)
 
 
-def _settle_refused(run: Run, effect: Effect, state: EffectState, kind: EventKind, actor: str, words: str,
-                    body: Mapping[str, Any]) -> None:
+def _settle_refused(
+    run: Run,
+    effect: Effect,
+    state: EffectState,
+    kind: EventKind,
+    actor: str,
+    words: str,
+    body: Mapping[str, Any],
+) -> None:
     sealed = vault.seal(run.pk, vault.open_key(run.pk, run.ref), words) if words else None
     move_effect(effect, state, words=sealed, settled_at=Clock(), next_look_at=None)
     give_back(run, effect)

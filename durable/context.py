@@ -173,7 +173,9 @@ class RunContext:
             stored = messages.conversation(self._snap.branch_id, self._snap.message_count)
             first = self._snap.message_count + 1
             new = [*self._snap.said, *self.said]
-            return stored + [{"no": first + n, "role": m.role, "content": m.content} for n, m in enumerate(new)]
+            return stored + [
+                {"no": first + n, "role": m.role, "content": m.content} for n, m in enumerate(new)
+            ]
 
     # Waits
 
@@ -222,8 +224,16 @@ class RunContext:
         except BudgetExhausted as error:
             self._over = "suspended"
             detail = {"sentence": str(error), "limit": error.limit}
-            raise Suspension(WaitSpec(WaitKind.ATTENTION, Attention.BUDGET.value, self.step, self.visit,
-                                      waits_for=OPERATOR, detail=detail)) from error
+            raise Suspension(
+                WaitSpec(
+                    WaitKind.ATTENTION,
+                    Attention.BUDGET.value,
+                    self.step,
+                    self.visit,
+                    waits_for=OPERATOR,
+                    detail=detail,
+                )
+            ) from error
 
     @property
     def effects_asked(self) -> int:

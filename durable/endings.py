@@ -30,8 +30,11 @@ def advance(claim: Claim, run: Run) -> None:
     if run.state == RunState.COMPENSATING:
         undone = compensation.advance(claim, run)
         whole = all(one.how == "undone" for one in undone)
-        to, kind = ((RunState.COMPENSATED, EventKind.COMPENSATED) if whole
-                    else (RunState.PARTLY_COMPENSATED, EventKind.PARTLY_COMPENSATED))
+        to, kind = (
+            (RunState.COMPENSATED, EventKind.COMPENSATED)
+            if whole
+            else (RunState.PARTLY_COMPENSATED, EventKind.PARTLY_COMPENSATED)
+        )
         end(claim, to, kind, {"undone": sum(one.how == "undone" for one in undone), "of": len(undone)})
         return
     _withdraw_unsent(claim)
@@ -61,7 +64,9 @@ def _withdraw_unsent(claim: Claim) -> None:
     """Take back what never left: nobody is to be asked about it any more."""
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
-        for effect in Effect.objects.filter(run=run, state__in=[s.value for s in OPEN], open_sends=0).order_by("id"):
+        for effect in Effect.objects.filter(
+            run=run, state__in=[s.value for s in OPEN], open_sends=0
+        ).order_by("id"):
             answers.withdraw(run, outcome.locked(effect), actor=ENGINE, words=f"the run is {run.state}")
 
 
@@ -74,9 +79,24 @@ def _settle(claim: Claim, effect: Effect) -> list[object]:
     try:
         ask = rounds.ask_of(effect)
     except UnknownTool as error:
-        return [WaitSpec(WaitKind.ATTENTION, Attention.CODE_MISSING.value, effect=effect, detail={"sentence": str(error)})]
+        return [
+            WaitSpec(
+                WaitKind.ATTENTION,
+                Attention.CODE_MISSING.value,
+                effect=effect,
+                detail={"sentence": str(error)},
+            )
+        ]
     verdict = settle(claim, effect, ask, may_send=False)
     if isinstance(verdict, LookAgain):
-        return [WaitSpec(WaitKind.TIMER, f"look again: {effect.key}", effect.step, effect.visit, effect.ordinal,
-                         verdict.pause)]
+        return [
+            WaitSpec(
+                WaitKind.TIMER,
+                f"look again: {effect.key}",
+                effect.step,
+                effect.visit,
+                effect.ordinal,
+                verdict.pause,
+            )
+        ]
     return list(waits.of_effect(effect)) if isinstance(verdict, Doubt) else []

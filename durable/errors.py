@@ -67,7 +67,9 @@ class EffectRefused(InterlockError):
     """
 
     def __init__(self, key: str, state: str, words: str) -> None:
-        super().__init__(f"{key} was {state}, not executed: {words}" if words else f"{key} was {state}, not executed")
+        super().__init__(
+            f"{key} was {state}, not executed: {words}" if words else f"{key} was {state}, not executed"
+        )
         self.key = key
         self.state = state
         self.words = words
@@ -131,4 +133,11 @@ class Suspension(BaseException):
 
 
 class Stopping(BaseException):
-    """The run is no longer to go forward (cancelled, failing, or held); its worker must turn to that."""
+    """The run is no longer to go forward (cancelled, failing, held, or stopped by order); its worker turns to that.
+
+    `stop` is the number of the stop order, where one stands in the way.
+    """
+
+    def __init__(self, message: str, *, stop: int | None = None) -> None:
+        super().__init__(message)
+        self.stop = stop

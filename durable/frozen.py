@@ -23,7 +23,12 @@ from durable.transitions import Claim, hold_claim
 def at(claim: Claim, place: Place, tool: str, args_digest: str) -> Frozen | None:
     """Return what was frozen for this very call, or None: another tool or other arguments make it worthless."""
     return Frozen.objects.filter(
-        run_id=claim.run_id, step=place.step, visit=place.visit, ordinal=place.ordinal, tool=tool, args_digest=args_digest
+        run_id=claim.run_id,
+        step=place.step,
+        visit=place.visit,
+        ordinal=place.ordinal,
+        tool=tool,
+        args_digest=args_digest,
     ).first()
 
 
@@ -34,7 +39,9 @@ def still_good(frozen: Frozen, *, effects_recorded: bool) -> bool:
     return Frozen.objects.filter(pk=frozen.pk, fresh_until__gt=Clock()).exists()
 
 
-def keep(claim: Claim, place: Place, tool: str, args_digest: str, result: Any, freshness: timedelta | None) -> None:
+def keep(
+    claim: Claim, place: Place, tool: str, args_digest: str, result: Any, freshness: timedelta | None
+) -> None:
     """Freeze a read's result in place of what stood there. Raises LeaseLost."""
     with transaction.atomic():
         hold_claim(claim)
@@ -63,14 +70,22 @@ def reserve_model(claim: Claim, place: Place, model: str, args_digest: str, toke
         run = hold_claim(claim)
         _bill_lost(run, place)
         room = Q(tokens_limit=None) | Q(tokens_limit__gte=F("tokens_used") + F("tokens_reserved") + tokens)
-        if not Budget.objects.filter(room, pk=run.budget_id).update(tokens_reserved=F("tokens_reserved") + tokens):
+        if not Budget.objects.filter(room, pk=run.budget_id).update(
+            tokens_reserved=F("tokens_reserved") + tokens
+        ):
             raise BudgetExhausted("tokens", f"{tokens} tokens asked; the budget of {run.ref} has fewer left")
         frozen, _ = Frozen.objects.update_or_create(
             run=run,
             step=place.step,
             visit=place.visit,
             ordinal=place.ordinal,
-            defaults={"tool": model, "args_digest": args_digest, "answered": False, "reserved": tokens, "result": None},
+            defaults={
+                "tool": model,
+                "args_digest": args_digest,
+                "answered": False,
+                "reserved": tokens,
+                "result": None,
+            },
         )
     return frozen
 

@@ -16,5 +16,9 @@ def conversation(branch_id: int, count: int) -> list[dict[str, Any]]:
     before = []
     if branch.parent_id is not None and branch.base_count:
         before = conversation(branch.parent_id, min(branch.base_count, count))
-    own = Message.objects.filter(branch_id=branch_id, no__lte=count).order_by("no").values("no", "role", "content")
+    own = (
+        Message.objects.filter(branch_id=branch_id, no__lte=count)
+        .order_by("no")
+        .values("no", "role", "content")
+    )
     return before + list(own)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, overload
 
 from django.conf import settings
 from pydantic import BaseModel, ValidationError
@@ -24,9 +24,9 @@ from durable.text import check_json
 if TYPE_CHECKING:
     from durable.context import RunContext
 
-    #: What a step returns: the step that comes next, or None at the end.
-    Next = Callable[["RunContext"], Any] | None
-    StepFunction = Callable[[Any, "RunContext"], Next]
+#: What a step returns: the step that comes next, or None at the end.
+Next: TypeAlias = "Callable[[RunContext], Any] | None"
+StepFunction: TypeAlias = "Callable[[Any, RunContext], Next]"
 
 _MARK = "__interlock_step__"
 
@@ -128,7 +128,9 @@ class Agent:
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
-            raise Incompatible(f"the working state does not fit the code of {cls.name}: state.{where}: {first['msg']}") from None
+            raise Incompatible(
+                f"the working state does not fit the code of {cls.name}: state.{where}: {first['msg']}"
+            ) from None
 
 
 _agents: dict[str, type[Agent]] = {}
@@ -145,7 +147,9 @@ def get(name: str) -> type[Agent]:
     """Return an agent by name. Raises UnknownAgent."""
     found = agents().get(name)
     if found is None:
-        raise UnknownAgent("agent", f"there is no agent {name!r}; known are {', '.join(sorted(_agents)) or 'none'}")
+        raise UnknownAgent(
+            "agent", f"there is no agent {name!r}; known are {', '.join(sorted(_agents)) or 'none'}"
+        )
     return found
 
 

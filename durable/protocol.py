@@ -103,10 +103,17 @@ def _another_ask(claim: Claim, effect: Effect, ask: Ask) -> Effect:
         return rounds.replace(claim, effect, ask)
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
-        sentence = (f"{effect.key} was sent with one payload, and the step now asks for another. "
-                    "Key and payload are bound since the first request.")
-        wait = outcome.put_in_doubt(run, outcome.locked(effect), Attention.CONFLICT, sentence,
-                                    {"digest_sent": effect.digest, "digest_asked": ask.proposal.digest})
+        sentence = (
+            f"{effect.key} was sent with one payload, and the step now asks for another. "
+            "Key and payload are bound since the first request."
+        )
+        wait = outcome.put_in_doubt(
+            run,
+            outcome.locked(effect),
+            Attention.CONFLICT,
+            sentence,
+            {"digest_sent": effect.digest, "digest_asked": ask.proposal.digest},
+        )
     raise Suspension(wait)
 
 
@@ -154,11 +161,15 @@ def _send(claim: Claim, effect: Effect, ask: Ask, sending: ledger.Sending) -> Ef
             raise InDoubt(f"the adapter returned {type(receipt).__name__}, no receipt")
     except NotSent as error:
         effect = outcome.not_sent(claim, effect, str(error))
-        _wait_for(effect, error.retry_after or max(pause(effect.sends), timedelta(milliseconds=100)), "vendor away")
+        _wait_for(
+            effect, error.retry_after or max(pause(effect.sends), timedelta(milliseconds=100)), "vendor away"
+        )
         return effect
     except VendorRefused as error:
         refusal = error
-        return _guarded(claim, effect, None, lambda: outcome.failed(claim, effect, refusal.code, refusal.message))
+        return _guarded(
+            claim, effect, None, lambda: outcome.failed(claim, effect, refusal.code, refusal.message)
+        )
     except Exception as error:
         saved = isinstance(error, InDoubt) and error.saved
         words = f"{type(error).__name__}: {error}"
@@ -174,8 +185,13 @@ def _accept(claim: Claim, effect: Effect, ask: Ask, receipt: Receipt) -> Effect:
             return outcome.applied(claim, effect, receipt)
         except outcome.ReceiptTaken as error:
             wrong = str(error)
-    outcome.doubt(claim, effect, Attention.IN_DOUBT, f"The vendor answered with {receipt.id}, but {wrong}.",
-                  {"candidates": [shown(receipt)]})
+    outcome.doubt(
+        claim,
+        effect,
+        Attention.IN_DOUBT,
+        f"The vendor answered with {receipt.id}, but {wrong}.",
+        {"candidates": [shown(receipt)]},
+    )
     effect.refresh_from_db()
     return effect
 
@@ -194,7 +210,9 @@ def _wait_for(effect: Effect, later: timedelta, why: str) -> None:
     if later <= SHORT:
         time.sleep(max(later.total_seconds(), 0.0))
         return
-    raise Suspension(WaitSpec(WaitKind.TIMER, f"{why}: {effect.key}", effect.step, effect.visit, effect.ordinal, later))
+    raise Suspension(
+        WaitSpec(WaitKind.TIMER, f"{why}: {effect.key}", effect.step, effect.visit, effect.ordinal, later)
+    )
 
 
 def _inherited(run: Run, ask: Ask) -> Receipt | None:

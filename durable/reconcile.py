@@ -102,8 +102,9 @@ def mismatch(ask: Ask, receipt: Receipt) -> str:
     return ""
 
 
-def judge(effect: Effect, ask: Ask, answer: LookupAnswer | CannotSay | None, now: datetime, *,
-          may_send: bool = True) -> Verdict:
+def judge(
+    effect: Effect, ask: Ask, answer: LookupAnswer | CannotSay | None, now: datetime, *, may_send: bool = True
+) -> Verdict:
     """Say what follows from a look-up's `answer` (None: the tool has no look-up) at `now`. Pure.
 
     `may_send` is false for a run that is to stop: nothing is sent for it any more, not even again.
@@ -111,8 +112,15 @@ def judge(effect: Effect, ask: Ask, answer: LookupAnswer | CannotSay | None, now
     if isinstance(answer, Receipt):
         wrong = mismatch(ask, answer)
         if wrong:
-            return Doubt(f"The vendor has {answer.id} under our key, but {wrong}.", {"candidates": [shown(answer)]})
+            return Doubt(
+                f"The vendor has {answer.id} under our key, but {wrong}.", {"candidates": [shown(answer)]}
+            )
         return Adopt(answer)
+    if isinstance(answer, Candidates) and any(receipt.key == effect.key for receipt in answer.receipts):
+        return Doubt(
+            "The vendor shows several effects under our key.",
+            {"candidates": [shown(r) for r in answer.receipts]},
+        )
     if may_send and key_is_good(effect, ask.facts, now):
         return SendAgain(pause(effect.sends - 1))
     if isinstance(answer, CannotSay):
@@ -128,10 +136,15 @@ def judge(effect: Effect, ask: Ask, answer: LookupAnswer | CannotSay | None, now
 def _why_not(effect: Effect, ask: Ask, answer: LookupAnswer | None) -> tuple[str, dict[str, Any]]:
     if isinstance(answer, Candidates):
         count = len(answer.receipts)
-        return (f"The vendor shows {count} that could be it; none bears our key.",
-                {"candidates": [shown(r) for r in answer.receipts]})
+        return (
+            f"The vendor shows {count} that could be it; none bears our key.",
+            {"candidates": [shown(r) for r in answer.receipts]},
+        )
     if effect.error_saved:
-        return "The vendor saved an error under our key; repeating can't succeed, and it shows nothing of ours.", {}
+        return (
+            "The vendor saved an error under our key; repeating can't succeed, and it shows nothing of ours.",
+            {},
+        )
     if ask.facts.idempotent_for is not None:
         return "The key is too old to repeat safely, and the vendor shows nothing of ours.", {}
     if answer is None:
@@ -144,7 +157,7 @@ def pause(times: int) -> timedelta:
     if times <= 0:
         return timedelta(0)
     longest = min(_FIRST_PAUSE * 2 ** min(times, 16), _LONGEST_PAUSE)
-    return timedelta(seconds=longest * (0.5 + random.random() / 2))  # noqa: S311  # jitter, not a secret
+    return timedelta(seconds=longest * (0.5 + random.random() / 2))  # jitter, not a secret
 
 
 def shown(receipt: Receipt) -> dict[str, Any]:
@@ -153,10 +166,18 @@ def shown(receipt: Receipt) -> dict[str, Any]:
     return evidence
 
 
-def call_of(effect: Effect, ask: Ask, run_ref: str, timeout: float, args: Mapping[str, Any] | None = None) -> Call:
+def call_of(
+    effect: Effect, ask: Ask, run_ref: str, timeout: float, args: Mapping[str, Any] | None = None
+) -> Call:
     """Return the call that a tool's functions get, for one request of at most `timeout` seconds."""
-    return Call(key=effect.key, run=run_ref, timeout=timeout, args=args if args is not None else ask.proposal.args,
-                undoes=ask.undoes, first_sent_at=effect.first_sent_at)
+    return Call(
+        key=effect.key,
+        run=run_ref,
+        timeout=timeout,
+        args=args if args is not None else ask.proposal.args,
+        undoes=ask.undoes,
+        first_sent_at=effect.first_sent_at,
+    )
 
 
 def look(effect: Effect, ask: Ask, run_ref: str) -> LookupAnswer | CannotSay | None:
@@ -177,14 +198,22 @@ def look(effect: Effect, ask: Ask, run_ref: str) -> LookupAnswer | CannotSay | N
     except Exception as error:
         answer = CannotSay(f"{type(error).__name__}: {error}")
     faults.point("lookup.after_call")
-    return answer if isinstance(answer, (Receipt, Absent, Candidates, CannotSay)) else CannotSay("unreadable look-up")
+    return (
+        answer
+        if isinstance(answer, (Receipt, Absent, Candidates, CannotSay))
+        else CannotSay("unreadable look-up")
+    )
 
 
 def late_receipt(effect: Effect) -> Receipt | None:
     """Return the receipt in a `late answer` event: a worker had it, but no lease to settle the effect with."""
     detail = (
         EventDetail.objects.select_related("sealed__run")
-        .filter(event__effect_key=effect.key, event__kind=EventKind.LATE_ANSWER.value, event__body__contains='"receipt"')
+        .filter(
+            event__effect_key=effect.key,
+            event__kind=EventKind.LATE_ANSWER.value,
+            event__body__contains='"receipt"',
+        )
         .order_by("event_id")
         .first()
     )
@@ -202,8 +231,10 @@ def settle(claim: Claim, effect: Effect, ask: Ask, *, may_send: bool = True) -> 
         try:
             outcome.applied(claim, effect, verdict.receipt, adopted=True)
         except outcome.ReceiptTaken as error:
-            verdict = Doubt(f"The vendor's {verdict.receipt.id} matches, but {error}.",
-                            {"candidates": [shown(verdict.receipt)]})
+            verdict = Doubt(
+                f"The vendor's {verdict.receipt.id} matches, but {error}.",
+                {"candidates": [shown(verdict.receipt)]},
+            )
     elif answer is not None:
         outcome.looked(claim, effect, type(answer).__name__.lower())
     if isinstance(verdict, Doubt):

@@ -62,8 +62,11 @@ def changed_facts(effect: Effect, ask: Ask, run_ref: str) -> Changed | None:
         return None
     before: dict[str, Any] = vault.read(effect.facts)
     now = read_facts(ask, effect.key, run_ref)
-    moved = [f"{name} was {before.get(name)}, is {now.get(name)}" for name in sorted({*before, *now})
-             if before.get(name) != now.get(name)]
+    moved = [
+        f"{name} was {before.get(name)}, is {now.get(name)}"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
     return Changed(f"what it rests on has changed: {'; '.join(moved)}", now) if moved else None
 
 
@@ -81,20 +84,41 @@ def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
         gating.serialise_once_per(ask.once_per(settings.INTERLOCK_HASH_KEY))
         needed = gating.requirement(run, ask, link=effect.link)
         payload = vault.seal(run.pk, claim.seal_key, ask.payload)
-        _open(run, effect, ask, payload, needed, asked=True, actor=claim.actor, words="the step asks for something else now",
-              facts=None if facts is None else vault.seal(run.pk, claim.seal_key, dict(facts)))
+        _open(
+            run,
+            effect,
+            ask,
+            payload,
+            needed,
+            asked=True,
+            actor=claim.actor,
+            words="the step asks for something else now",
+            facts=None if facts is None else vault.seal(run.pk, claim.seal_key, dict(facts)),
+        )
     effect.refresh_from_db()
     return effect
 
 
-def reopen(claim: Claim, effect: Effect, decided: Ask, sentence: str, *, facts: Mapping[str, Any] | None = None) -> Effect:
+def reopen(
+    claim: Claim, effect: Effect, decided: Ask, sentence: str, *, facts: Mapping[str, Any] | None = None
+) -> Effect:
     """Ask people again about the same payload, because their yes no longer carries it; `sentence` says why."""
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
         effect = outcome.locked(effect)
         needed = gatekeeper().for_class(gating.question(run, decided), sentence)
         sealed = effect.facts if facts is None else vault.seal(run.pk, claim.seal_key, dict(facts))
-        _open(run, effect, decided, effect.payload, needed, asked=False, actor=claim.actor, words=sentence, facts=sealed)
+        _open(
+            run,
+            effect,
+            decided,
+            effect.payload,
+            needed,
+            asked=False,
+            actor=claim.actor,
+            words=sentence,
+            facts=sealed,
+        )
     effect.refresh_from_db()
     return effect
 
@@ -110,9 +134,22 @@ def edit(run: Run, effect: Effect, args: Mapping[str, Any], *, actor: str, words
     if ask.proposal.digest == effect.digest:
         raise Conflict(f"{effect.key}: the edit changes nothing; approve or reject it")
     reason = f"edited by {actor}"
-    needed = gating.requirement(run, ask, link=effect.link) or gatekeeper().for_class(gating.question(run, ask), reason)
+    needed = gating.requirement(run, ask, link=effect.link) or gatekeeper().for_class(
+        gating.question(run, ask), reason
+    )
     payload = vault.seal(run.pk, vault.open_key(run.pk, run.ref), ask.payload)
-    _open(run, effect, ask, payload, needed, asked=False, actor=actor, words=words, kind=EventKind.EDITED, facts=effect.facts)
+    _open(
+        run,
+        effect,
+        ask,
+        payload,
+        needed,
+        asked=False,
+        actor=actor,
+        words=words,
+        kind=EventKind.EDITED,
+        facts=effect.facts,
+    )
     effect.refresh_from_db()
     return effect
 
@@ -126,8 +163,19 @@ def again(run: Run, effect: Effect, *, actor: str, words: str) -> Effect:
     return effect
 
 
-def _open(run: Run, effect: Effect, ask: Ask, payload: Sealed, needed: Requirement | None, *, asked: bool, actor: str,
-          words: str, facts: Sealed | None, kind: EventKind = EventKind.NEW_ROUND) -> None:
+def _open(
+    run: Run,
+    effect: Effect,
+    ask: Ask,
+    payload: Sealed,
+    needed: Requirement | None,
+    *,
+    asked: bool,
+    actor: str,
+    words: str,
+    facts: Sealed | None,
+    kind: EventKind = EventKind.NEW_ROUND,
+) -> None:
     """Close the present round as superseded and open the next, in the caller's transaction."""
     before = effect.digest
     _close(run, effect, by=actor)
@@ -154,8 +202,14 @@ def _open(run: Run, effect: Effect, ask: Ask, payload: Sealed, needed: Requireme
     move_effect(effect, EffectState.PENDING if needed is None else EffectState.GATED, **columns)
     reserve(run, effect)
     write_subjects(effect, ask.proposal.subjects)
-    journal.record(run, kind, effect_key=effect.key, actor=actor, words=words,
-                   body={"round": effect.round, "digest": effect.digest, "digest_before": before})
+    journal.record(
+        run,
+        kind,
+        effect_key=effect.key,
+        actor=actor,
+        words=words,
+        body={"round": effect.round, "digest": effect.digest, "digest_before": before},
+    )
     if needed is not None:
         open_gate(run, effect, needed)
 

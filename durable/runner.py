@@ -37,7 +37,9 @@ def drive(run_ref: str) -> bool:
     except LeaseLost as error:
         log.warning("attempt %s gives %s up: %s", claim.attempt, run_ref, error)
     except (DatabaseError, InterfaceError) as error:
-        log.warning("attempt %s gives %s up, the database is away: %s", claim.attempt, run_ref, type(error).__name__)
+        log.warning(
+            "attempt %s gives %s up, the database is away: %s", claim.attempt, run_ref, type(error).__name__
+        )
         connection.close()
     return True
 
@@ -56,15 +58,15 @@ def _drive(claim: Claim) -> None:
         _steps(claim, run, agent, snap)
     except Suspension as suspension:
         suspend(claim, suspension.waits, snap)
-    except Stopping:
-        _turn(claim, snap)
+    except Stopping as stopping:
+        _turn(claim, snap, stopping)
     except UnknownAgent as error:
         stuck(claim, Attention.CODE_MISSING, str(error))
     except Incompatible as error:
         stuck(claim, Attention.INCOMPATIBLE, str(error))
 
 
-def _turn(claim: Claim, snap: Snapshot | None) -> None:
+def _turn(claim: Claim, snap: Snapshot | None, stopping: Stopping) -> None:
     """Something stopped the run from outside: a cancel, a hold, or a stop order. Turn to that."""
     run = Run.objects.get(pk=claim.run_id)
     if run.state in ENDING:
@@ -73,7 +75,7 @@ def _turn(claim: Claim, snap: Snapshot | None) -> None:
         except Suspension as suspension:
             suspend(claim, suspension.waits, None)
         return
-    suspend(claim, stepping.stops(run), snap)
+    suspend(claim, stepping.stops(run, stopping), snap)
 
 
 def _steps(claim: Claim, run: Run, agent: type[plan.Agent], snap: Snapshot) -> None:

@@ -39,8 +39,15 @@ def new_ref() -> str:
     return f"run-{digits.lstrip('0')}"
 
 
-def start(agent: str, input: Any, *, actor: str, key: str | None = None, durability: Durability | None = None,
-          ref: str | None = None) -> Run:
+def start(
+    agent: str,
+    input: Any,
+    *,
+    actor: str,
+    key: str | None = None,
+    durability: Durability | None = None,
+    ref: str | None = None,
+) -> Run:
     """Start a run of `agent` with `input` (plain JSON), for `actor`; returns it queued, durably.
 
     `key` makes a doubled start one run: the second call returns the first one's run, or raises Conflict where agent or input
@@ -93,12 +100,21 @@ def check_actor(actor: str, reason: str | None = None) -> None:
 def _started(key: str, input_digest: str) -> Run | None:
     run = Run.objects.filter(start_key=key).first()
     if run is not None and run.input_digest != input_digest:
-        raise Conflict(f"key: {key} has started {run.ref} with another agent or input; use a new key for new work")
+        raise Conflict(
+            f"key: {key} has started {run.ref} with another agent or input; use a new key for new work"
+        )
     return run
 
 
-def _create(agent: type[plan.Agent], payload: Any, input_digest: str, actor: str, key: str | None, mode: Durability,
-            ref: str) -> Run:
+def _create(
+    agent: type[plan.Agent],
+    payload: Any,
+    input_digest: str,
+    actor: str,
+    key: str | None,
+    mode: Durability,
+    ref: str,
+) -> Run:
     limits = agent.budget
     budget = Budget.objects.create(
         steps_limit=limits.steps,
@@ -109,8 +125,17 @@ def _create(agent: type[plan.Agent], payload: Any, input_digest: str, actor: str
         Purse(budget=budget, currency=money.currency, limit_minor=money.minor) for money in limits.purses
     )
     branch = Branch.objects.create()
-    run = Run.objects.create(ref=ref, agent=agent.name, start_key=key, input=payload, input_digest=input_digest,
-                             requester=actor, durability=mode.value, budget=budget, branch=branch)
+    run = Run.objects.create(
+        ref=ref,
+        agent=agent.name,
+        start_key=key,
+        input=payload,
+        input_digest=input_digest,
+        requester=actor,
+        durability=mode.value,
+        budget=budget,
+        branch=branch,
+    )
     vault.create_key(run)
     first = agent.first().name
     write(run, Snapshot(first, 1, {}, "", 0, {}, branch.pk, 0), CheckpointKind.START, attempt=0)
@@ -186,7 +211,9 @@ def compensate(run_ref: str, *, actor: str, reason: str) -> None:
     with transaction.atomic(durable=True):
         run = lock_run(run_ref)
         if run.state not in (RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED):
-            raise Conflict(f"{run_ref} is {run.state}; only a run that has ended can be compensated (cancel it first)")
+            raise Conflict(
+                f"{run_ref} is {run.state}; only a run that has ended can be compensated (cancel it first)"
+            )
         record(run, EventKind.COMPENSATION_ASKED, actor=actor, words=reason)
         move_run(run, RunState.COMPENSATING, due_at=Clock())
         wakeup.announce(run.ref)

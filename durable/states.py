@@ -93,7 +93,7 @@ EFFECT_MOVES: dict[EffectState, frozenset[EffectState]] = {
     E.PENDING: frozenset({E.PENDING, E.GATED, E.IN_DOUBT, E.APPLIED, E.FAILED, E.WITHDRAWN}),
     E.IN_DOUBT: frozenset({E.PENDING, E.APPLIED, E.WITHDRAWN}),
     E.APPLIED: frozenset(),
-    E.FAILED: frozenset(),
+    E.FAILED: frozenset({E.WITHDRAWN}),  # an operator asks again, under a linked key
     E.REJECTED: _NEW_ROUND,
     E.EXPIRED: _NEW_ROUND,
     E.WITHDRAWN: _NEW_ROUND,

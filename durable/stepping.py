@@ -10,15 +10,15 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 
 from durable import checkpoints, claims, faults, journal, waits
 from durable.checkpoints import Snapshot
 from durable.context import RunContext
 from durable.digest import plain
-from durable.errors import StepTimeout, Suspension
+from durable.errors import StepTimeout, Stopping, Suspension
 from durable.journal import ENGINE
-from durable.models import Budget, Effect, Run, Stop
+from durable.models import Budget, Effect, Run
 from durable.models.fields import Clock
 from durable.plan import Step
 from durable.states import OPEN, AttemptEnd, Attention, CheckpointKind, EventKind, RunState, WaitKind
@@ -76,23 +76,24 @@ def spent(limit: str, sentence: str) -> Suspension:
 
 def attention(reason: Attention, sentence: str, **detail: Any) -> WaitSpec:
     """Return the wait of a run that a person must look at."""
-    return WaitSpec(WaitKind.ATTENTION, reason.value, waits_for=OPERATOR, detail={"sentence": sentence, **detail})
-
-
-def stops(run: Run) -> list[object]:
-    """Return what stops a run from outside: the hold that is open already, or a wait for each stop order."""
-    found: list[object] = list(waits.open_waits(run, WaitKind.HOLD))
-    orders = Stop.objects.filter(lifted_at=None).filter(
-        Q(scope="all") | Q(scope="agent", name=run.agent) | Q(scope="tool")
+    return WaitSpec(
+        WaitKind.ATTENTION, reason.value, waits_for=OPERATOR, detail={"sentence": sentence, **detail}
     )
-    found += [WaitSpec(WaitKind.HOLD, str(order), waits_for=OPERATOR, detail={"stop": order.pk}) for order in orders]
-    return found
+
+
+def stops(run: Run, stopping: Stopping) -> list[object]:
+    """Return what stops a run from outside: the hold that is open already, or a wait for the stop order to be lifted."""
+    if stopping.stop is None:
+        return list(waits.open_waits(run, WaitKind.HOLD))
+    return [WaitSpec(WaitKind.HOLD, str(stopping), waits_for=OPERATOR, detail={"stop": stopping.stop})]
 
 
 def retry(claim: Claim, step: Step, snap: Snapshot, error: Exception, place: str) -> None:
     """Count a failed execution; queue the next one after a pause, or put the run before a person when all are spent."""
     run = Run.objects.get(pk=claim.run_id)
-    sentence = f"step {snap.step} failed: {type(error).__name__}: {error}"[:1000] + (f" ({place})" if place else "")
+    sentence = f"step {snap.step} failed: {type(error).__name__}: {error}"[:1000] + (
+        f" ({place})" if place else ""
+    )
     if run.tries + run.crashes >= step.facts.retries:
         stuck(claim, Attention.RETRIES, sentence, snap)
         return
@@ -113,8 +114,10 @@ def check_all_asked(context: RunContext, claim: Claim, *, again: bool) -> None:
     place = {"run_id": claim.run_id, "step": context.step, "visit": context.visit, "undo_of": None}
     left = Effect.objects.filter(**place, ordinal__gt=context.effects_asked).order_by("ordinal").first()
     if left is not None:
-        sentence = (f"step {context.step} ended without asking again for {left.key} ({left.tool}, {left.state}), "
-                    "which it had recorded before")
+        sentence = (
+            f"step {context.step} ended without asking again for {left.key} ({left.tool}, {left.state}), "
+            "which it had recorded before"
+        )
         raise Suspension(attention(Attention.NOT_ASKED_AGAIN, sentence))
 
 
@@ -132,7 +135,11 @@ def complete(claim: Claim, snap: Snapshot, context: RunContext) -> None:
     run = Run.objects.get(pk=claim.run_id)
     left = Effect.objects.filter(run=run, state__in=[s.value for s in OPEN]).first()
     if left is not None:
-        raise Suspension(attention(Attention.NOT_ASKED_AGAIN, f"{left.key} is still {left.state}; the run can't end over it"))
+        raise Suspension(
+            attention(
+                Attention.NOT_ASKED_AGAIN, f"{left.key} is still {left.state}; the run can't end over it"
+            )
+        )
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
         checkpoints.advance(snap, "", context.state, context.said)

@@ -49,7 +49,9 @@ def _wait(run: Run, reason: object) -> Wait:
         return reason
     assert isinstance(reason, WaitSpec)
     if reason.kind is WaitKind.ATTENTION:
-        return waits.open_attention(run, Attention(reason.name), reason.detail["sentence"], effect=reason.effect)
+        return waits.open_attention(
+            run, Attention(reason.name), reason.detail["sentence"], effect=reason.effect
+        )
     wait = waits.open_wait(run, reason)
     signal = waits.waiting_signal(run, reason.name) if reason.kind is WaitKind.EVENT else None
     if signal is not None:
@@ -60,7 +62,9 @@ def _wait(run: Run, reason: object) -> Wait:
 
 def _rest(run: Run, *, answered: bool) -> None:
     if run.state in ENDING:
-        Run.objects.filter(pk=run.pk).update(lease_until=None, worker="", due_at=Clock() if answered else None)
+        Run.objects.filter(pk=run.pk).update(
+            lease_until=None, worker="", due_at=Clock() if answered else None
+        )
     elif answered:
         move_run(run, RunState.QUEUED)
     else:

@@ -63,14 +63,33 @@ def open_wait(run: Run, spec: WaitSpec) -> Wait:
     return wait
 
 
-def open_attention(run: Run, reason: Attention, sentence: str, *, effect: Effect | None = None,
-                   evidence: dict[str, Any] | None = None) -> Wait:
+def open_attention(
+    run: Run,
+    reason: Attention,
+    sentence: str,
+    *,
+    effect: Effect | None = None,
+    evidence: dict[str, Any] | None = None,
+) -> Wait:
     """Put a locked run before a person, with the reason in one sentence. The run is stuck until somebody answers."""
-    spec = WaitSpec(WaitKind.ATTENTION, reason.value, step=run.step, visit=run.visit, waits_for=OPERATOR, effect=effect,
-                    ordinal=effect.pk if effect else 0, detail={"sentence": sentence, **(evidence or {})})
+    spec = WaitSpec(
+        WaitKind.ATTENTION,
+        reason.value,
+        step=run.step,
+        visit=run.visit,
+        waits_for=OPERATOR,
+        effect=effect,
+        ordinal=effect.pk if effect else 0,
+        detail={"sentence": sentence, **(evidence or {})},
+    )
     wait = open_wait(run, spec)
-    journal.record(run, EventKind.ATTENTION, effect_key=effect.key if effect else "", body={"reason": reason.value},
-                   words=sentence)
+    journal.record(
+        run,
+        EventKind.ATTENTION,
+        effect_key=effect.key if effect else "",
+        body={"reason": reason.value},
+        words=sentence,
+    )
     return wait
 
 
@@ -104,7 +123,13 @@ def open_waits(run: Run, kind: WaitKind | None = None) -> list[Wait]:
 
 def at(run_id: int, spec: WaitSpec) -> Wait | None:
     """Return the wait at a spec's place, open or over: a re-executed step finds its own again."""
-    place = {"kind": spec.kind.value, "name": spec.name, "step": spec.step, "visit": spec.visit, "ordinal": spec.ordinal}
+    place = {
+        "kind": spec.kind.value,
+        "name": spec.name,
+        "step": spec.step,
+        "visit": spec.visit,
+        "ordinal": spec.ordinal,
+    }
     return Wait.objects.filter(run_id=run_id, **place).order_by("-id").first()
 
 
@@ -141,7 +166,9 @@ def deliver(run_ref: str, name: str, payload: Any, *, dedupe: str) -> bool:
                 signal = Signal.objects.create(run=run, name=name, dedupe=dedupe, payload=payload)
         except IntegrityError:
             return False
-        wait = Wait.objects.filter(run=run, kind=WaitKind.EVENT.value, name=name, state=WaitState.OPEN.value).first()
+        wait = Wait.objects.filter(
+            run=run, kind=WaitKind.EVENT.value, name=name, state=WaitState.OPEN.value
+        ).first()
         if wait is not None:
             consume(run, wait, signal)
     return True

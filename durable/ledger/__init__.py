@@ -19,4 +19,16 @@ from durable.ledger.places import Place, at, inherited, key_of, undo_key_of
 from durable.ledger.record import Recorded, record
 from durable.ledger.release import Released, Sending, release
 
-__all__ = ["Ask", "Place", "Recorded", "Released", "Sending", "at", "inherited", "key_of", "record", "release", "undo_key_of"]
+__all__ = [
+    "Ask",
+    "Place",
+    "Recorded",
+    "Released",
+    "Sending",
+    "at",
+    "inherited",
+    "key_of",
+    "record",
+    "release",
+    "undo_key_of",
+]

@@ -41,8 +41,16 @@ class Ask:
             receipt: Receipt = tool.function(call, **tool.typed(call.args))
             return receipt
 
-        return cls(tool, tool.proposal(args), place, tool.effect_class, tool.facts, send, tool.lookup_function,
-                   tool.recheck_function)
+        return cls(
+            tool,
+            tool.proposal(args),
+            place,
+            tool.effect_class,
+            tool.facts,
+            send,
+            tool.lookup_function,
+            tool.recheck_function,
+        )
 
     @classmethod
     def to_undo(cls, tool: Tool, undone: Effect, args: Mapping[str, Any], receipt: Receipt) -> Ask:
@@ -52,8 +60,17 @@ class Ask:
             raise LookupError(f"tool {tool.name} has no undo")
         facts = replace(tool.facts, idempotent_for=undo.idempotent_for)
         place = Place(undone.step, undone.visit, undone.ordinal)
-        return cls(tool, tool.proposal(args), place, undo.effect_class, facts, undo.function, undo.lookup,
-                   undo_of=undone, undoes=receipt)
+        return cls(
+            tool,
+            tool.proposal(args),
+            place,
+            undo.effect_class,
+            facts,
+            undo.function,
+            undo.lookup,
+            undo_of=undone,
+            undoes=receipt,
+        )
 
     @property
     def payload(self) -> dict[str, Any]:

@@ -11,8 +11,16 @@ from durable.ledger.places import inherited
 from durable.models import Effect, Run
 from durable.states import EffectClass, EffectState
 
-_ACTS = [s.value for s in (EffectState.GATED, EffectState.APPROVED, EffectState.PENDING, EffectState.IN_DOUBT,
-                           EffectState.APPLIED)]
+_ACTS = [
+    s.value
+    for s in (
+        EffectState.GATED,
+        EffectState.APPROVED,
+        EffectState.PENDING,
+        EffectState.IN_DOUBT,
+        EffectState.APPLIED,
+    )
+]
 
 
 def question(run: Run, ask: Ask) -> Question:
@@ -67,7 +75,9 @@ def _kinship(run: Run, ask: Ask) -> str:
 
 
 def _class(ask: Ask) -> str:
-    return "it can be neither replayed safely nor undone" if ask.effect_class is EffectClass.IRREVERSIBLE else ""
+    return (
+        "it can be neither replayed safely nor undone" if ask.effect_class is EffectClass.IRREVERSIBLE else ""
+    )
 
 
 def _once(run: Run, ask: Ask) -> str:

@@ -42,8 +42,9 @@ def applied(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bool = F
     return effect
 
 
-def apply(run: Run, effect: Effect, receipt: Receipt, seal_key: bytes, *, actor: str, adopted: bool,
-          words: str = "") -> Effect:
+def apply(
+    run: Run, effect: Effect, receipt: Receipt, seal_key: bytes, *, actor: str, adopted: bool, words: str = ""
+) -> Effect:
     """Settle a locked effect of a locked run as applied: state, money, receipt, event, and the waits that asked about it."""
     spent = effect.amount_minor
     if receipt.amount is not None and effect.currency:
@@ -51,12 +52,27 @@ def apply(run: Run, effect: Effect, receipt: Receipt, seal_key: bytes, *, actor:
     body: dict[str, Any] = {"receipt": receipt.id, "digest": effect.digest}
     if spent is not None:
         body |= {"amount_minor": spent, "currency": effect.currency}
-    no = journal.record(run, EventKind.ADOPTED if adopted else EventKind.APPLIED, effect_key=effect.key, actor=actor,
-                        body=body, words=words)
+    no = journal.record(
+        run,
+        EventKind.ADOPTED if adopted else EventKind.APPLIED,
+        effect_key=effect.key,
+        actor=actor,
+        body=body,
+        words=words,
+    )
     try:
         with transaction.atomic():
-            move_effect(effect, EffectState.APPLIED, open_sends=0, receipt_id=receipt.id, applied_no=no, adopted=adopted,
-                        proof=vault.seal(run.pk, seal_key, plain(asdict(receipt))), settled_at=Clock(), next_look_at=None)
+            move_effect(
+                effect,
+                EffectState.APPLIED,
+                open_sends=0,
+                receipt_id=receipt.id,
+                applied_no=no,
+                adopted=adopted,
+                proof=vault.seal(run.pk, seal_key, plain(asdict(receipt))),
+                settled_at=Clock(),
+                next_look_at=None,
+            )
     except IntegrityError as error:
         raise ReceiptTaken(f"receipt {receipt.id} belongs to another effect") from error
     if effect.amount_minor is not None and effect.undo_of_id is None:
@@ -73,11 +89,23 @@ def failed(claim: Claim, effect: Effect, code: str, message: str) -> Effect:
         if effect.open_sends > 1:
             _answered(run, effect, EventKind.NO_ANSWER, claim.actor, {"refused": code}, message)
         else:
-            move_effect(effect, EffectState.FAILED, open_sends=0, failure=f"{code}: {message}"[:500], settled_at=Clock(),
-                        next_look_at=None)
+            move_effect(
+                effect,
+                EffectState.FAILED,
+                open_sends=0,
+                failure=f"{code}: {message}"[:500],
+                settled_at=Clock(),
+                next_look_at=None,
+            )
             give_back(run, effect)
-            journal.record(run, EventKind.FAILED, effect_key=effect.key, actor=claim.actor, body={"code": code},
-                           words=message)
+            journal.record(
+                run,
+                EventKind.FAILED,
+                effect_key=effect.key,
+                actor=claim.actor,
+                body={"code": code},
+                words=message,
+            )
         faults.point("outcome.before_commit")
     faults.point("outcome.after_commit")
     effect.refresh_from_db()
@@ -102,8 +130,14 @@ def no_answer(claim: Claim, effect: Effect, message: str, *, saved: bool) -> Eff
         effect = locked(effect)
         if saved:
             Effect.objects.filter(pk=effect.pk).update(error_saved=True)
-        journal.record(run, EventKind.NO_ANSWER, effect_key=effect.key, actor=claim.actor, body={"saved": saved},
-                       words=message)
+        journal.record(
+            run,
+            EventKind.NO_ANSWER,
+            effect_key=effect.key,
+            actor=claim.actor,
+            body={"saved": saved},
+            words=message,
+        )
         faults.point("outcome.before_commit")
     faults.point("outcome.after_commit")
     effect.refresh_from_db()
@@ -120,7 +154,9 @@ def doubt(claim: Claim, effect: Effect, reason: Attention, sentence: str, eviden
     return wait
 
 
-def put_in_doubt(run: Run, effect: Effect, reason: Attention, sentence: str, evidence: dict[str, Any]) -> Wait:
+def put_in_doubt(
+    run: Run, effect: Effect, reason: Attention, sentence: str, evidence: dict[str, Any]
+) -> Wait:
     """Open the attention wait of a locked effect; a pending one is then in doubt."""
     if effect.state == EffectState.PENDING:
         move_effect(effect, EffectState.IN_DOUBT)
@@ -133,7 +169,9 @@ def looked(claim: Claim, effect: Effect, found: str) -> None:
     with transaction.atomic():
         run = hold_claim(claim)
         Effect.objects.filter(pk=effect.pk).update(looks=F("looks") + 1)
-        journal.record(run, EventKind.LOOKED_UP, effect_key=effect.key, actor=claim.actor, body={"found": found})
+        journal.record(
+            run, EventKind.LOOKED_UP, effect_key=effect.key, actor=claim.actor, body={"found": found}
+        )
     effect.looks += 1
 
 
@@ -144,19 +182,28 @@ def late(run_ref: str, effect_key: str, actor: str, receipt: Receipt | None, mes
         effect = Effect.objects.select_for_update(of=("self",)).get(key=effect_key)
         body: dict[str, Any] = {} if receipt is None else {"receipt": receipt.id}
         words = message if receipt is None else ""
-        numbers = journal.record(run, EventKind.LATE_ANSWER, effect_key=effect_key, actor=actor, body=body, words=words)
+        numbers = journal.record(
+            run, EventKind.LATE_ANSWER, effect_key=effect_key, actor=actor, body=body, words=words
+        )
         if receipt is not None:
             sealed = vault.seal(run.pk, vault.open_key(run.pk, run.ref), plain(asdict(receipt)))
             event = LedgerEvent.objects.get(run_ref=run_ref, no=numbers)
             journal.EventDetail.objects.create(event=event, sealed=sealed)
             if effect.receipt_id not in ("", receipt.id):
-                waits.open_attention(run, Attention.CONFLICT, f"{effect_key} has two receipts, {effect.receipt_id} and "
-                                     f"{receipt.id}: the vendor may have acted twice", effect=effect)
+                waits.open_attention(
+                    run,
+                    Attention.CONFLICT,
+                    f"{effect_key} has two receipts, {effect.receipt_id} and "
+                    f"{receipt.id}: the vendor may have acted twice",
+                    effect=effect,
+                )
         faults.point("late.before_commit")
     faults.point("late.after_commit")
 
 
-def _answered(run: Run, effect: Effect, kind: EventKind, actor: str, body: dict[str, Any], words: str) -> None:
+def _answered(
+    run: Run, effect: Effect, kind: EventKind, actor: str, body: dict[str, Any], words: str
+) -> None:
     """One open request is answered with certainty: it moved nothing."""
     Effect.objects.filter(pk=effect.pk).update(open_sends=F("open_sends") - 1)
     journal.record(run, kind, effect_key=effect.key, actor=actor, body=body, words=words)
@@ -165,12 +212,19 @@ def _answered(run: Run, effect: Effect, kind: EventKind, actor: str, body: dict[
 
 def _close_questions(run: Run, effect: Effect, *, by: str) -> None:
     """What was asked about an effect is answered once it is settled."""
-    for wait in Wait.objects.filter(run=run, effect=effect, kind=WaitKind.ATTENTION.value, state=WaitState.OPEN.value):
+    for wait in Wait.objects.filter(
+        run=run, effect=effect, kind=WaitKind.ATTENTION.value, state=WaitState.OPEN.value
+    ):
         close_wait(wait, WaitState.RESOLVED, by=by)
 
 
 def receipt_from(stored: dict[str, Any]) -> Receipt:
     """Return a stored receipt as the value that it was."""
     amount, at = stored.get("amount"), stored.get("at")
-    return Receipt(**{**stored, "amount": None if amount is None else Decimal(amount),
-                      "at": None if at is None else datetime.fromisoformat(at)})
+    return Receipt(
+        **{
+            **stored,
+            "amount": None if amount is None else Decimal(amount),
+            "at": None if at is None else datetime.fromisoformat(at),
+        }
+    )

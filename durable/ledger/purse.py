@@ -20,10 +20,14 @@ def reserve(run: Run, amount_minor: int, currency: str) -> None:
         return
     found = purse.first()
     if found is None:
-        raise BudgetExhausted("money", f"the budget of {run.ref} has no limit in {currency}; such money is refused")
+        raise BudgetExhausted(
+            "money", f"the budget of {run.ref} has no limit in {currency}; such money is refused"
+        )
     left = from_minor(found.limit_minor - found.reserved_minor - found.spent_minor, currency)
     asked = from_minor(amount_minor, currency)
-    raise BudgetExhausted("money", f"{asked} {currency} asked, {left} {currency} left in the budget of {run.ref}")
+    raise BudgetExhausted(
+        "money", f"{asked} {currency} asked, {left} {currency} left in the budget of {run.ref}"
+    )
 
 
 def give_back(run: Run, amount_minor: int, currency: str) -> None:

@@ -32,8 +32,9 @@ class Recorded:
     sending: Sending | None
 
 
-def record(claim: Claim, ask: Ask, *, facts: Mapping[str, Any] | None = None,
-           older: Effect | None = None) -> Recorded:
+def record(
+    claim: Claim, ask: Ask, *, facts: Mapping[str, Any] | None = None, older: Effect | None = None
+) -> Recorded:
     """Record the intent, reserve its money, and either release it or open its gate, in one commit.
 
     `facts` are those that the tool's `recheck` read at drafting; `older` is the effect that a person declared as never happened,
@@ -46,7 +47,9 @@ def record(claim: Claim, ask: Ask, *, facts: Mapping[str, Any] | None = None,
         gating.serialise_once_per(once_per)
         link = older.link + 1 if older else 1
         needed = gating.requirement(run, ask, link=link)
-        effect = _insert(claim, run, ask, once_per=once_per, link=link, older=older, facts=facts, gated=needed is not None)
+        effect = _insert(
+            claim, run, ask, once_per=once_per, link=link, older=older, facts=facts, gated=needed is not None
+        )
         reserve(run, effect)
         _journal(claim, run, effect, needed)
         if needed is not None:
@@ -83,16 +86,38 @@ def open_gate(run: Run, effect: Effect, needed: Requirement) -> None:
     """Open the wait and the gate of the effect's current round, and say so in the ledger."""
     wait = open_wait(
         run,
-        WaitSpec(WaitKind.GATE, effect.key, step=effect.step, visit=effect.visit, ordinal=effect.round,
-                 within=needed.decide_within, waits_for=REVIEWER, effect=effect),
+        WaitSpec(
+            WaitKind.GATE,
+            effect.key,
+            step=effect.step,
+            visit=effect.visit,
+            ordinal=effect.round,
+            within=needed.decide_within,
+            waits_for=REVIEWER,
+            effect=effect,
+        ),
     )
     gatekeeper().open(wait, effect, needed)
-    journal.record(run, EventKind.GATED, effect_key=effect.key, words=needed.reason,
-                   body={"round": effect.round, "digest": effect.digest})
+    journal.record(
+        run,
+        EventKind.GATED,
+        effect_key=effect.key,
+        words=needed.reason,
+        body={"round": effect.round, "digest": effect.digest},
+    )
 
 
-def _insert(claim: Claim, run: Run, ask: Ask, *, once_per: str, link: int, older: Effect | None,
-            facts: Mapping[str, Any] | None, gated: bool) -> Effect:
+def _insert(
+    claim: Claim,
+    run: Run,
+    ask: Ask,
+    *,
+    once_per: str,
+    link: int,
+    older: Effect | None,
+    facts: Mapping[str, Any] | None,
+    gated: bool,
+) -> Effect:
     payload = vault.seal(run.pk, claim.seal_key, ask.payload)
     place = ask.place
     effect = Effect.objects.create(

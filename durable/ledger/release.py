@@ -55,7 +55,7 @@ def forward_only(run: Run, ask: Ask) -> None:
     )
     order = orders.first()
     if order is not None:
-        raise Stopping(f"stopped by {order.actor}: {order}")
+        raise Stopping(f"{order}, ordered by {order.actor}", stop=order.pk)
     over = Budget.objects.filter(pk=run.budget_id, deadline__lte=Clock()).exists()
     if over and ask.undo_of is None:
         raise BudgetExhausted("deadline", f"the deadline of {run.ref} is over; no new effect starts")

@@ -80,24 +80,39 @@ class Effect(models.Model):
     failure = models.TextField(default="")
     recorded_at = models.DateTimeField(db_default=Clock())
     settled_at = models.DateTimeField(null=True)
-    applied_no = models.IntegerField(null=True)  # number of the applied event in its run: the order of application
+    applied_no = models.IntegerField(
+        null=True
+    )  # number of the applied event in its run: the order of application
 
     class Meta:
         constraints = [
             one_of("state", EffectState, "effect_state_known"),
             one_of("effect_class", EffectClass, "effect_class_known"),
-            models.UniqueConstraint(fields=["run", "step", "visit", "ordinal", "link", "undo_of"],
-                                    name="effect_place_once", nulls_distinct=False),
+            models.UniqueConstraint(
+                fields=["run", "step", "visit", "ordinal", "link", "undo_of"],
+                name="effect_place_once",
+                nulls_distinct=False,
+            ),
             # A receipt proves one effect: the vendor's name for what moved may be taken over once.
-            models.UniqueConstraint(fields=["vendor", "receipt_id"], condition=~Q(receipt_id="") & Q(undo_of=None),
-                                    name="receipt_once"),
-            models.CheckConstraint(condition=Q(open_sends__gte=0) & Q(open_sends__lte=models.F("sends")),
-                                   name="effect_sends_counted"),
-            models.CheckConstraint(condition=Q(sends=0) | Q(first_sent_at__isnull=False), name="effect_first_sent"),
+            models.UniqueConstraint(
+                fields=["vendor", "receipt_id"],
+                condition=~Q(receipt_id="") & Q(undo_of=None),
+                name="receipt_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(open_sends__gte=0) & Q(open_sends__lte=models.F("sends")),
+                name="effect_sends_counted",
+            ),
+            models.CheckConstraint(
+                condition=Q(sends=0) | Q(first_sent_at__isnull=False), name="effect_first_sent"
+            ),
         ]
         indexes = [
-            models.Index(fields=["next_look_at"], name="effect_unsettled",
-                         condition=Q(state__in=["pending", "in doubt"])),
+            models.Index(
+                fields=["next_look_at"],
+                name="effect_unsettled",
+                condition=Q(state__in=["pending", "in doubt"]),
+            ),
             models.Index(fields=["once_per"], name="effect_once_per", condition=~Q(once_per="")),
             models.Index(fields=["-id"], name="effect_newest"),
             models.Index(fields=["tool", "-id"], name="effect_by_tool"),
@@ -143,12 +158,17 @@ class LedgerEvent(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["run_ref", "no"], name="event_once"),
             models.CheckConstraint(
-                condition=~Q(kind__contains="\n") & ~Q(effect_key__contains="\n") & ~Q(actor__contains="\n")
-                & ~Q(body__contains="\n") & ~Q(run_ref__contains="\n"),
+                condition=~Q(kind__contains="\n")
+                & ~Q(effect_key__contains="\n")
+                & ~Q(actor__contains="\n")
+                & ~Q(body__contains="\n")
+                & ~Q(run_ref__contains="\n"),
                 name="event_single_lines",
             ),
         ]
-        indexes = [models.Index(fields=["effect_key", "id"], name="event_of_effect", condition=~Q(effect_key=""))]
+        indexes = [
+            models.Index(fields=["effect_key", "id"], name="event_of_effect", condition=~Q(effect_key=""))
+        ]
 
     def __str__(self) -> str:
         return f"{self.run_ref} {self.no} {self.kind}"

@@ -25,4 +25,6 @@ def state_field(default: StrEnum | None = None, **options: object) -> models.Tex
 
 def one_of(column: str, values: Iterable[StrEnum], name: str) -> models.CheckConstraint:
     """The database refuses a state that the code does not know."""
-    return models.CheckConstraint(condition=models.Q(**{f"{column}__in": [v.value for v in values]}), name=name)
+    return models.CheckConstraint(
+        condition=models.Q(**{f"{column}__in": [v.value for v in values]}), name=name
+    )

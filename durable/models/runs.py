@@ -22,7 +22,8 @@ class Budget(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(steps_limit=None) | Q(steps_used__lte=models.F("steps_limit")), name="budget_steps_within"
+                condition=Q(steps_limit=None) | Q(steps_used__lte=models.F("steps_limit")),
+                name="budget_steps_within",
             ),
             models.CheckConstraint(
                 condition=Q(tokens_reserved__gte=0) & Q(tokens_used__gte=0) & Q(steps_used__gte=0),
@@ -99,7 +100,10 @@ class Run(models.Model):
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [one_of("state", RunState, "run_state_known"), one_of("durability", Durability, "run_mode_known")]
+        constraints = [
+            one_of("state", RunState, "run_state_known"),
+            one_of("durability", Durability, "run_mode_known"),
+        ]
         indexes = [
             # What may a worker claim, and which leases have run out?
             models.Index(fields=["due_at"], name="run_due", condition=Q(due_at__isnull=False)),
@@ -175,7 +179,9 @@ class Wait(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["deadline"], name="wait_due", condition=Q(state="open", deadline__isnull=False)),
+            models.Index(
+                fields=["deadline"], name="wait_due", condition=Q(state="open", deadline__isnull=False)
+            ),
             models.Index(fields=["run", "state"], name="wait_of_run"),
             models.Index(fields=["kind", "opened_at"], name="wait_open_by_kind", condition=Q(state="open")),
         ]
@@ -215,7 +221,9 @@ class Stop(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(condition=Q(scope__in=["all", "agent", "tool"]), name="stop_scope_known"),
-            models.UniqueConstraint(fields=["scope", "name"], condition=Q(lifted_at=None), name="stop_open_once"),
+            models.UniqueConstraint(
+                fields=["scope", "name"], condition=Q(lifted_at=None), name="stop_open_once"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -48,7 +48,7 @@ def hold_claim(claim: Claim) -> Run:
     """Lock the run for a write of its worker, and push its lease out. Raises LeaseLost for a stale token."""
     rows = list(
         Run.objects.raw(
-            f"UPDATE durable_run SET lease_until = clock_timestamp() + %s WHERE {_HELD} RETURNING *",  # noqa: S608
+            f"UPDATE durable_run SET lease_until = clock_timestamp() + %s WHERE {_HELD} RETURNING *",
             [claim.lease, claim.run_id, claim.attempt, claim.nonce],
         )
     )
@@ -61,7 +61,7 @@ def still_held(claim: Claim) -> bool:
     """Extend the lease (the heartbeat). False means that the attempt is over and its worker must stop."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"UPDATE durable_run SET lease_until = clock_timestamp() + %s WHERE {_HELD}",  # noqa: S608
+            f"UPDATE durable_run SET lease_until = clock_timestamp() + %s WHERE {_HELD}",
             [claim.lease, claim.run_id, claim.attempt, claim.nonce],
         )
         return cursor.rowcount == 1

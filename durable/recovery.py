@@ -1,0 +1,159 @@
+"""The sweeper: finds what no message announced. With an empty or dead broker every due item is found here.
+
+It changes little itself: it closes waits whose time has come, puts what is due before the workers, and asks vendors again
+about effects in doubt. Two sweepers at once do no harm: every change is conditional, and a second hint claims nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import TypeVar
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from durable import answers, clock, faults, rounds, vault, waits, wakeup
+from durable.errors import Conflict, InterlockError, NotFound
+from durable.ledger import outcome
+from durable.models import Effect, Run, Wait
+from durable.models.fields import Clock
+from durable.reconcile import Adopt, judge, look, pause
+from durable.states import ENDED, UNSETTLED, Attention, EffectState, RunState, WaitKind, WaitState
+from durable.transitions import close_wait, lock_run, move_run
+
+log = logging.getLogger(__name__)
+Item = TypeVar("Item")
+
+#: Items of one kind that one sweep takes; the rest is found by the next.
+BATCH = 200
+#: A run that was hinted is left to the workers for this long before it is hinted again.
+PATIENCE = timedelta(seconds=10)
+
+_HINT = """
+UPDATE durable_run SET hinted_at = clock_timestamp()
+WHERE id IN (
+    SELECT id FROM durable_run
+    WHERE (due_at <= clock_timestamp() AND lease_until IS NULL OR lease_until < clock_timestamp())
+      AND (hinted_at IS NULL OR hinted_at < clock_timestamp() - %(patience)s)
+    ORDER BY due_at NULLS FIRST LIMIT %(batch)s FOR UPDATE SKIP LOCKED
+)
+RETURNING ref
+"""
+
+
+def sweep() -> dict[str, int]:
+    """Sweep once. Returns how many of each kind were found; one item's failure never stops the rest."""
+    return {
+        "waits": _each(_due_waits(), _close),
+        "lonely": _each(_lonely_runs(), _wake),
+        "orphans": _each(_orphans(), _call_person),
+        "doubts": _each(_doubts(), look_again),
+        "hints": hint(),
+    }
+
+
+def hint() -> int:
+    """Announce runs that are due, and those whose lease ran out, to the workers."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_HINT, {"patience": max(PATIENCE, settings.SWEEP_SECONDS), "batch": BATCH})
+        refs = [ref for (ref,) in cursor.fetchall()]
+    for ref in refs:
+        if not wakeup.publish(ref):
+            break
+    return len(refs)
+
+
+def _each(items: Iterable[Item], act: Callable[[Item], None]) -> int:
+    count = 0
+    for item in items:
+        try:
+            act(item)
+        except (Conflict, NotFound) as gone:
+            log.info("sweep: %s", gone)
+        except InterlockError:
+            log.exception("sweep: %s failed", item)
+        count += 1
+    return count
+
+
+def _due_waits() -> list[Wait]:
+    due = Wait.objects.filter(state=WaitState.OPEN.value, deadline__lte=Clock()).select_related("run")
+    return list(due.order_by("deadline")[:BATCH])
+
+
+def _close(wait: Wait) -> None:
+    """End a wait whose time has come: a timer is over, an event did not come, a gate was not decided."""
+    with transaction.atomic(durable=True):
+        if wait.kind == WaitKind.GATE:
+            locked = answers.lock(wait.run.ref, wait.pk)
+            if not Wait.objects.filter(pk=wait.pk, deadline__lte=Clock()).exists():
+                return
+            answers.expire(locked)
+            return
+        run = lock_run(wait.run.ref)
+        to = WaitState.RESOLVED if wait.kind == WaitKind.TIMER else WaitState.EXPIRED
+        waits.resolve(run, wait, by="clock", to=to)
+
+
+def _lonely_runs() -> list[str]:
+    """Suspended runs without an open wait: nothing would ever wake them."""
+    waiting = Wait.objects.filter(state=WaitState.OPEN.value).values("run_id")
+    lonely = Run.objects.filter(state=RunState.SUSPENDED.value, held=False).exclude(pk__in=waiting)
+    return list(lonely.values_list("ref", flat=True)[:BATCH])
+
+
+def _wake(run_ref: str) -> None:
+    with transaction.atomic(durable=True):
+        run = lock_run(run_ref)
+        if run.state == RunState.SUSPENDED and not waits.open_waits(run):
+            move_run(run, RunState.QUEUED)
+            wakeup.announce(run_ref)
+
+
+def _orphans() -> list[Effect]:
+    """Unsettled effects of ended runs: there should be none, so each is put before a person."""
+    asked = Wait.objects.filter(state=WaitState.OPEN.value, effect__isnull=False).values("effect_id")
+    ended = [state.value for state in ENDED]
+    unsettled = Effect.objects.filter(state__in=[s.value for s in UNSETTLED], run__state__in=ended)
+    return list(unsettled.exclude(pk__in=asked).select_related("run")[:BATCH])
+
+
+def _call_person(effect: Effect) -> None:
+    with transaction.atomic(durable=True):
+        run = lock_run(effect.run.ref)
+        effect = outcome.locked(effect)
+        if effect.state in UNSETTLED:
+            sentence = f"{run.ref} is {run.state}, and {effect.key} is still {effect.state}"
+            outcome.put_in_doubt(run, effect, Attention.IN_DOUBT, sentence, {})
+
+
+def _doubts() -> list[Effect]:
+    due = Effect.objects.filter(state=EffectState.IN_DOUBT.value, next_look_at__lte=Clock())
+    return list(due.select_related("run", "payload").order_by("next_look_at")[:BATCH])
+
+
+def look_again(effect: Effect) -> None:
+    """Ask the vendor once more about an effect in doubt; adopt what is found and matches, else leave it to people."""
+    ask = rounds.ask_of(effect)
+    answer = look(effect, ask, effect.run.ref)
+    verdict = judge(effect, ask, answer, clock.db_now(), may_send=False)
+    with transaction.atomic(durable=True):
+        run = lock_run(effect.run.ref)
+        effect = outcome.locked(effect)
+        if effect.state != EffectState.IN_DOUBT:
+            return
+        if isinstance(verdict, Adopt):
+            asked = waits.of_effect(effect)
+            outcome.apply(
+                run, effect, verdict.receipt, vault.open_key(run.pk, run.ref), actor="sweeper", adopted=True
+            )
+            for wait in asked:
+                close_wait(wait, WaitState.RESOLVED, by="sweeper")
+            waits.wake(run)
+        else:
+            later = max(pause(effect.looks + 1), settings.SWEEP_SECONDS)
+            Effect.objects.filter(pk=effect.pk).update(looks=effect.looks + 1, next_look_at=Clock() + later)
+        faults.point("adopt.before_commit")
+    faults.point("adopt.after_commit")

@@ -1,0 +1,207 @@
+"""What an operator may do to a run that does not go on by itself: retry, skip, edit its state, fork it.
+
+None of these repeats an effect: the ledger answers for what was done, whichever way the code comes by again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from durable import answers, faults, plan, vault, waits, wakeup
+from durable.checkpoints import Snapshot, load, snapshot, write
+from durable.errors import Conflict, Incompatible, Invalid, NotFound
+from durable.journal import record
+from durable.ledger import outcome
+from durable.models import Branch, Checkpoint, Effect, Run, Wait
+from durable.models.fields import Clock
+from durable.runs import check_actor, new_ref
+from durable.states import (
+    ENDED,
+    OPEN,
+    UNSETTLED,
+    CheckpointKind,
+    EventKind,
+    RunState,
+    WaitKind,
+    WaitState,
+)
+from durable.text import check_json
+from durable.transitions import close_wait, lock_run, move_run
+
+_OPEN = [state.value for state in OPEN]
+_UNSETTLED = [state.value for state in UNSETTLED]
+
+
+def retry(run_ref: str, *, actor: str, reason: str) -> None:
+    """Execute the run's step again, keys and checkpoints kept: for a run that is stuck, or has failed.
+
+    Raises Conflict for any other run, and while an effect of it is in doubt: that needs a verdict first.
+    """
+    check_actor(actor, reason)
+    with transaction.atomic(durable=True):
+        run = lock_run(run_ref)
+        stuck = [w for w in waits.open_waits(run, WaitKind.ATTENTION) if w.effect_id is None]
+        if run.state != RunState.FAILED and not (run.state == RunState.SUSPENDED and stuck):
+            raise Conflict(f"{run_ref} is {run.state} and not stuck; there is nothing to retry")
+        _close(stuck, by=actor)
+        record(run, EventKind.RETRIED, actor=actor, words=reason, body={"step": run.step, "visit": run.visit})
+        Run.objects.filter(pk=run.pk).update(tries=0, crashes=0, error="")
+        _queue(run)
+        faults.point("command.before_commit")
+    faults.point("command.after_commit")
+
+
+def skip(run_ref: str, *, actor: str, reason: str, to: str | None = None) -> None:
+    """Leave the run's present step undone and go on at `to`, by default the next one of the plan.
+
+    What the step had open and never sent is withdrawn. Raises Conflict while one of its effects is pending or in doubt, Invalid for
+    a step that the agent does not have.
+    """
+    check_actor(actor, reason)
+    with transaction.atomic(durable=True):
+        run = _at_rest(lock_run(run_ref))
+        agent = plan.get(run.agent)
+        target = to if to is not None else _next(agent, run.step)
+        if target not in agent.steps:
+            raise Invalid("to", f"{run.agent} has no step {target!r}; it has {', '.join(agent.steps)}")
+        for effect in Effect.objects.filter(run=run, state__in=_OPEN).order_by("id"):
+            answers.withdraw(
+                run, outcome.locked(effect), actor=actor, words=f"step {run.step} is skipped: {reason}"
+            )
+        snap = load(run)
+        record(
+            run,
+            EventKind.SKIPPED,
+            actor=actor,
+            words=reason,
+            body={"step": run.step, "visit": run.visit, "to": target},
+        )
+        snap.progress[snap.step] = snap.visit
+        snap.step, snap.visit = target, snap.progress.get(target, 0) + 1
+        write(run, snap, CheckpointKind.SKIP, attempt=run.attempt)
+        _close(waits.open_waits(run), by=actor)
+        Run.objects.filter(pk=run.pk).update(tries=0, crashes=0, error="")
+        _queue(run)
+        faults.point("command.before_commit")
+    faults.point("command.after_commit")
+
+
+def edit_state(run_ref: str, state: dict[str, Any], *, actor: str, reason: str) -> None:
+    """Replace the working state of a run at rest; the old one stays in its checkpoint.
+
+    Raises Invalid for a state that its agent would refuse, Conflict for a run that is not at rest.
+    """
+    check_actor(actor, reason)
+    check_json(state, "state")
+    if not isinstance(state, dict):
+        raise Invalid("state", "must be an object")
+    with transaction.atomic(durable=True):
+        run = _at_rest(lock_run(run_ref))
+        try:
+            plan.get(run.agent).check_state(state)
+        except Incompatible as error:
+            raise Invalid("state", str(error)) from None
+        snap = load(run)
+        snap.state = state
+        write(run, snap, CheckpointKind.EDIT, attempt=run.attempt)
+        record(run, EventKind.STATE_EDITED, actor=actor, words=reason, body={"version": run.version})
+        faults.point("command.before_commit")
+    faults.point("command.after_commit")
+
+
+def fork(run_ref: str, version: int, *, actor: str, reason: str) -> Run:
+    """Start a run from a kept checkpoint of a run that has ended or is held. Returns it, queued.
+
+    It sees its parent's whole ledger and draws on what is left of its parent's budget. Raises Conflict while something of the
+    parent is pending or in doubt, NotFound for a checkpoint that is not kept.
+    """
+    check_actor(actor, reason)
+    with transaction.atomic(durable=True):
+        parent = lock_run(run_ref)
+        _may_fork(parent)
+        checkpoint = Checkpoint.objects.filter(run=parent, version=version).first()
+        if checkpoint is None:
+            raise NotFound(f"{run_ref} keeps no checkpoint {version}")
+        if not checkpoint.next_step:
+            raise Conflict(f"checkpoint {version} of {run_ref} is its end; fork an earlier one")
+        run = _copy(parent, checkpoint, actor)
+        record(
+            parent, EventKind.FORKED, actor=actor, words=reason, body={"version": version, "fork": run.ref}
+        )
+        record(
+            run,
+            EventKind.STARTED,
+            actor=actor,
+            words=reason,
+            body={"agent": run.agent, "input": run.input_digest, "parent": run_ref, "version": version},
+        )
+        wakeup.announce(run.ref)
+        faults.point("command.before_commit")
+    faults.point("command.after_commit")
+    return run
+
+
+def _may_fork(parent: Run) -> None:
+    if parent.state not in ENDED and not (parent.held and parent.lease_until is None):
+        raise Conflict(f"{parent.ref} is {parent.state}; hold it or let it end before forking it")
+    open_effect = Effect.objects.filter(run=parent, state__in=_UNSETTLED).first()
+    if open_effect is not None:
+        raise Conflict(f"{open_effect.key} is {open_effect.state}; settle it before forking {parent.ref}")
+
+
+def _copy(parent: Run, checkpoint: Checkpoint, actor: str) -> Run:
+    branch = Branch.objects.create(parent_id=checkpoint.branch_id, base_count=checkpoint.message_count)
+    run = Run.objects.create(
+        ref=new_ref(),
+        agent=parent.agent,
+        input=parent.input,
+        input_digest=parent.input_digest,
+        requester=actor,
+        durability=parent.durability,
+        budget_id=parent.budget_id,
+        branch=branch,
+        parent=parent,
+        parent_version=checkpoint.version,
+    )
+    vault.create_key(run)
+    old = snapshot(checkpoint)
+    snap = Snapshot(
+        old.step, old.visit, old.state, "", 0, old.progress, branch.pk, old.message_count, old.compaction_base
+    )
+    write(run, snap, CheckpointKind.FORK, attempt=0)
+    return run
+
+
+def _at_rest(run: Run) -> Run:
+    """A run that nobody drives and that has not ended, with nothing pending or in doubt."""
+    if run.state != RunState.SUSPENDED:
+        raise Conflict(f"{run.ref} is {run.state}; hold it first")
+    effect = Effect.objects.filter(run=run, state__in=_UNSETTLED, sends__gt=0).first()
+    if effect is not None:
+        raise Conflict(f"{effect.key} is {effect.state}; it must be settled first")
+    return run
+
+
+def _next(agent: type[plan.Agent], step: str) -> str:
+    names = list(agent.steps)
+    here = agent.at(step).name
+    place = names.index(here) + 1
+    if place == len(names):
+        raise Conflict(f"{step} is the last step of {agent.name}; name a step to go on at, or cancel the run")
+    return names[place]
+
+
+def _close(found: list[Wait], *, by: str) -> None:
+    for wait in found:
+        if wait.kind != WaitKind.HOLD:
+            close_wait(wait, WaitState.RESOLVED, by=by)
+
+
+def _queue(run: Run) -> None:
+    run.refresh_from_db()
+    if run.held:
+        return
+    move_run(run, RunState.QUEUED, ended_at=None, due_at=Clock())
+    wakeup.announce(run.ref)

@@ -1,0 +1,45 @@
+"""Stop orders: nothing more leaves of one agent, of one tool, or of everything, until the order is lifted.
+
+An order is read by every release check, so it works with the broker down: a run that comes to it suspends on a hold.
+"""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+
+from durable import waits
+from durable.errors import Conflict, Invalid
+from durable.models import Stop, Wait
+from durable.models.fields import Clock
+from durable.runs import check_actor
+from durable.states import WaitKind, WaitState
+from durable.transitions import lock_run
+
+SCOPES = ("all", "agent", "tool")
+
+
+def order(scope: str, name: str = "", *, actor: str, reason: str) -> Stop:
+    """Order a stop. Raises Invalid for an unknown scope or a missing name, Conflict where the same order stands."""
+    check_actor(actor, reason)
+    if scope not in SCOPES:
+        raise Invalid("scope", f"must be one of {', '.join(SCOPES)}")
+    if (scope == "all") != (name == ""):
+        raise Invalid("name", "names the agent or tool to stop; a stop of everything has none")
+    try:
+        with transaction.atomic():
+            return Stop.objects.create(scope=scope, name=name, actor=actor, reason=reason)
+    except IntegrityError:
+        raise Conflict(f"{scope} {name} is stopped already".replace("  ", " ")) from None
+
+
+def lift(stop_id: int, *, actor: str, reason: str) -> int:
+    """Lift an order and let the runs go on that it had stopped. Returns how many."""
+    check_actor(actor, reason)
+    if not Stop.objects.filter(pk=stop_id, lifted_at=None).update(lifted_at=Clock(), lifted_by=actor):
+        raise Conflict("the order is lifted already")
+    stopped = Wait.objects.filter(kind=WaitKind.HOLD.value, state=WaitState.OPEN.value, detail__stop=stop_id)
+    count = 0
+    for wait in stopped.select_related("run"):
+        with transaction.atomic():
+            count += waits.resolve(lock_run(wait.run.ref), wait, by=actor)
+    return count

@@ -1,0 +1,25 @@
+"""Celery's entry points. A message carries a run's id and nothing else; the database says what is due."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from durable import recovery, retention, runner
+
+
+@shared_task(name="durable.drive")
+def drive(run_ref: str) -> None:
+    """Take a run as far as it goes, if it is due and nobody holds it."""
+    runner.drive(run_ref)
+
+
+@shared_task(name="durable.sweep")
+def sweep() -> None:
+    """Find what no message announced."""
+    recovery.sweep()
+
+
+@shared_task(name="durable.prune")
+def prune() -> None:
+    """Delete what its retention no longer keeps."""
+    retention.prune()

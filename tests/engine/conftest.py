@@ -1,0 +1,7 @@
+"""The engine's own tests: real PostgreSQL, the real stand-in, runs driven in this process."""
+
+from __future__ import annotations
+
+from tests.vendors import vendor, vendor_process
+
+__all__ = ["vendor", "vendor_process"]

@@ -1,0 +1,58 @@
+"""Helpers of the engine's tests: seed an order at the vendor, start a ticket about it, drive it, make time pass."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import connection
+
+from durable import runner, runs
+from durable.models import Effect, Run
+from tests.vendors import Vendor
+
+#: Every moment of a stored row that the engine compares with the database's clock.
+MOMENTS = {
+    "durable_run": ("due_at", "lease_until", "hinted_at", "changed_at", "ended_at"),
+    "durable_budget": ("deadline",),
+    "durable_wait": ("deadline", "opened_at"),
+    "durable_effect": ("first_sent_at", "last_sent_at", "send_by", "next_look_at"),
+    "durable_frozen": ("fetched_at", "fresh_until"),
+    "approvals_gate": ("opened_at", "decide_by", "act_by"),
+}
+
+
+def time_passes(**length: float) -> None:
+    """Let time pass without waiting for it: everything stored happened, or falls due, so much earlier."""
+    with connection.cursor() as cursor:
+        for table, columns in MOMENTS.items():
+            moves = ", ".join(f"{column} = {column} - %s" for column in columns)
+            cursor.execute(f"UPDATE {table} SET {moves}", [timedelta(**length)] * len(columns))
+
+
+def order(vendor: Vendor, *, amount: str = "40.00", currency: str = "EUR", name: str = "8812") -> str:
+    """Seed a paid order; returns its id."""
+    charge = vendor.seed_charge(amount, currency)
+    return vendor.seed_order(name, amount, currency, charge=charge)
+
+
+def ticket(name: str = "8812", **more: Any) -> dict[str, Any]:
+    """A customer's ticket about an order."""
+    return {"order": name, "wants": "money", **more}
+
+
+def start(name: str = "8812", **more: Any) -> Run:
+    """Start a refund desk run about an order."""
+    return runs.start("RefundDesk", ticket(name, **more), actor="tests")
+
+
+def drive(run: Run) -> Run:
+    """Drive a run as a worker would, until it ends or waits. Returns it as it then stands."""
+    runner.drive(run.ref)
+    run.refresh_from_db()
+    return run
+
+
+def effects(run: Run) -> dict[str, str]:
+    """Key and state of each effect of a run."""
+    return {e.key.removeprefix(run.ref + ":"): e.state for e in Effect.objects.filter(run=run).order_by("id")}
