@@ -51,6 +51,8 @@ def _drive(claim: Claim) -> None:
         if run.state in ENDING:
             endings.advance(claim, run)
             return
+        if run.held:
+            raise Stopping("held")
         agent = plan.get(run.agent)
         snap = checkpoints.load(run)
         agent.check_state(snap.state)

@@ -132,6 +132,7 @@ def _create(
         input=payload,
         input_digest=input_digest,
         requester=actor,
+        hinted_at=Clock(),  # announced after the commit
         durability=mode.value,
         budget=budget,
         branch=branch,

@@ -15,7 +15,6 @@ from durable.errors import Conflict, Incompatible, Invalid, NotFound
 from durable.journal import record
 from durable.ledger import outcome
 from durable.models import Branch, Checkpoint, Effect, Run, Wait
-from durable.models.fields import Clock
 from durable.runs import check_actor, new_ref
 from durable.states import (
     ENDED,
@@ -203,5 +202,5 @@ def _queue(run: Run) -> None:
     run.refresh_from_db()
     if run.held:
         return
-    move_run(run, RunState.QUEUED, ended_at=None, due_at=Clock())
+    move_run(run, RunState.QUEUED, ended_at=None)
     wakeup.announce(run.ref)

@@ -32,7 +32,9 @@ def move_run(run: Run, to: RunState, **columns: Any) -> Run:
     elif to is RunState.SUSPENDED:
         values |= {"due_at": None, "lease_until": None, "worker": ""}
     elif to is RunState.QUEUED:
-        values = {"due_at": Clock(), "lease_until": None, "worker": ""} | values
+        # Due at once means that its mover announces it; what falls due later is for the sweeper to announce.
+        hinted = None if "due_at" in columns else Clock()
+        values = {"due_at": Clock(), "hinted_at": hinted, "lease_until": None, "worker": ""} | values
     if not Run.objects.filter(pk=run.pk, state=state.value).update(**values):
         raise Conflict(f"{run.ref} is no longer {state}")
     run.refresh_from_db()
