@@ -1,7 +1,7 @@
 """What people's answers at a gate do to the engine, inside the transaction in which the console records the decision.
 
-The caller locks first (`lock`: run, wait, effect, in this order; the console's gate comes last), checks, and then calls one
-of these. Decision, ledger event and the run's wake-up are one commit.
+The caller locks first (`lock`: run, wait, effect, in this order; the console's gate comes last), checks, and
+then calls one of these. Decision, ledger event and the run's wake-up are one commit.
 """
 
 from __future__ import annotations

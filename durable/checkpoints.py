@@ -1,7 +1,8 @@
 """Checkpoints: what a worker on an empty machine needs to go on, read in one row, written in one statement.
 
-A checkpoint names the version that it follows and the conversation's length, exactly. A large working state that has not
-changed is not stored again, and messages are stored once, so storage grows with the run and not with its square.
+A checkpoint names the version that it follows and the conversation's length, exactly. A large working state
+that has not changed is not stored again, and messages are stored once, so storage grows with the run and not
+with its square.
 """
 
 from __future__ import annotations

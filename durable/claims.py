@@ -1,7 +1,7 @@
 """Claims: one worker at a time holds a run, for as long as its heartbeat keeps the lease alive.
 
-The lease runs on the database's clock. The attempt and its nonce are the fencing token: whoever was paused beyond its lease
-finds its writes refused, whatever its name and however alive it feels.
+The lease runs on the database's clock. The attempt and its nonce are the fencing token: whoever was paused
+beyond its lease finds its writes refused, whatever its name and however alive it feels.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def worker_name() -> str:
 
 
 def claim(run_ref: str) -> Claim | None:
-    """Take a due run, or one whose lease has run out. None where there is nothing to claim: another worker was first."""
+    """Take a due run, or one whose lease has run out. None where there is nothing to claim: another worker
+    was first.
+    """
     lease = settings.LEASE_SECONDS
     nonce, worker = secrets.token_hex(8), worker_name()
     with transaction.atomic(durable=True), connection.cursor() as cursor:

@@ -1,8 +1,9 @@
 """Compensation: the saga's way back. Undos are hand-written acts, and each is an effect like any other.
 
-They run in reverse order of application, each once, under the undone effect's key and `:undo`, with intent, outcome and
-reconciling, gated where their class says so. A failed undo stops those that are declared to depend on it, the others run. What
-can't be undone is listed, not hidden: the run then ends as partly compensated.
+They run in reverse order of application, each once, under the undone effect's key and `:undo`, with intent,
+outcome and reconciling, gated where their class says so. A failed undo stops those that are declared to
+depend on it, the others run. What can't be undone is listed, not hidden: the run then ends as partly
+compensated.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ class RunContext:
     def effect(self, tool: Tool, **args: Any) -> Receipt:
         """Touch the outside world, once, whatever happens meanwhile. Returns the vendor's receipt.
 
-        Raises Invalid (arguments), EffectRefused (people said no) and EffectFailed (the vendor refused for good), which a step
-        may catch and go on from.
+        Raises Invalid (arguments), EffectRefused (people said no) and EffectFailed (the vendor refused for
+        good), which a step may catch and go on from.
         """
         with self._engine():
             return protocol.perform(self._claim, self._ask(tool, args))
@@ -132,8 +132,8 @@ class RunContext:
     def model(self, model: Callable[[Any], tuple[Any, int]], request: Any, *, tokens: int) -> Any:
         """Call a model: journalled, and billed. Returns its answer (plain JSON), the recorded one after a crash.
 
-        `model` takes the request and returns the answer and the tokens that it cost; `tokens` is the most that it may cost, reserved
-        beforehand.
+        `model` takes the request and returns the answer and the tokens that it cost; `tokens` is the most
+        that it may cost, reserved beforehand.
         """
         with self._engine():
             place = self._read_place()
@@ -185,7 +185,9 @@ class RunContext:
             self._wait(WaitKind.TIMER, "sleep", length)
 
     def wait_for(self, name: str, *, within: timedelta) -> Any:
-        """Wait for an outside event (`waits.deliver`). Returns its payload; raises EventTimeout when it did not come."""
+        """Wait for an outside event (`waits.deliver`). Returns its payload; raises EventTimeout when it did
+        not come.
+        """
         with self._engine():
             check_text(name, "name")
             wait = self._wait(WaitKind.EVENT, name, within)

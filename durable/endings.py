@@ -1,7 +1,8 @@
 """On the way to an end: no run ends while one of its effects is pending or in doubt.
 
-A failing or cancelling run sends nothing more. What was never sent is withdrawn, what was sent is looked up until it is known, and
-only then the run ends. A compensating run undoes, and ends as compensated or partly so.
+A failing or cancelling run sends nothing more. What was never sent is withdrawn, what was sent is looked up
+until it is known, and only then the run ends. A compensating run undoes, and ends as compensated or partly
+so.
 """
 
 from __future__ import annotations

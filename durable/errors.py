@@ -38,7 +38,8 @@ class NotFound(InterlockError):
 
 
 class LeaseLost(BaseException):
-    """The attempt no longer holds its run, or lost its connection: it must stop, and every further write of it is refused.
+    """The attempt no longer holds its run, or lost its connection: it must stop, and every further write of
+    it is refused.
 
     A `BaseException`, so that author code can't swallow it.
     """

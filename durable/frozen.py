@@ -1,8 +1,8 @@
 """Frozen results: what a re-executed step gets back instead of asking again.
 
-A read that was frozen stays so until its step ends, if the step has recorded an effect since: what an effect rests on must
-not change under it. Before that, a result past its freshness is fetched again. A model's answer never ages; its tokens
-are reserved before the call and billed after, both durably.
+A read that was frozen stays so until its step ends, if the step has recorded an effect since: what an effect
+rests on must not change under it. Before that, a result past its freshness is fetched again. A model's answer
+never ages; its tokens are reserved before the call and billed after, both durably.
 """
 
 from __future__ import annotations

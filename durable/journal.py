@@ -1,4 +1,5 @@
-"""The ledger's pen: appends events. Number, time and hash are set by the database, in the transaction that makes them true.
+"""The ledger's pen: appends events. Number, time and hash are set by the database, in the transaction that
+makes them true.
 
 Bodies are canonical JSON without personal data. What a person wrote goes into `words`, sealed and erasable; the event
 keeps its digest.

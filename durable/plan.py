@@ -1,8 +1,8 @@
 """Agents and their plans: which steps there are, and which code stands behind each.
 
-A step is a method marked with `@step`; its name is part of every idempotency key, so it must be stable. Whoever renames a
-step says so (`was`): runs that stand at the old name go on with the new code under the old name's keys. Runs that stand at
-a step which is gone are incompatible, and say so.
+A step is a method marked with `@step`; its name is part of every idempotency key, so it must be stable.
+Whoever renames a step says so (`was`): runs that stand at the old name go on with the new code under the old
+name's keys. Runs that stand at a step which is gone are incompatible, and say so.
 """
 
 from __future__ import annotations
@@ -70,8 +70,9 @@ def step(function: StepFunction | None = None, /, **facts: Any) -> Any:
 class Agent:
     """Code that runs execute. Subclass it, mark its steps, and name its module in INTERLOCK_AGENTS.
 
-    The first step in the source is where a run begins. `Input` and `State` are pydantic models of what a run is started with and
-    of its working state; a stored state that the present `State` refuses makes a run incompatible.
+    The first step in the source is where a run begins. `Input` and `State` are pydantic models of what a run
+    is started with and of its working state; a stored state that the present `State` refuses makes a run
+    incompatible.
     """
 
     name: ClassVar[str] = ""

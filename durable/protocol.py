@@ -1,8 +1,9 @@
 """The effect protocol: what the ledger says about a key decides what the engine does. One loop, one row a state.
 
-A step asks for an effect; the same ask comes again whenever the step is executed again. First the ask is compared with
-what the key has recorded: another one that was never sent opens a new round, another one that was sent is a conflict, for
-people. The same one goes on from where its ledger stands. The loop ends with a receipt, a typed refusal, or a suspension.
+A step asks for an effect; the same ask comes again whenever the step is executed again. First the ask is
+compared with what the key has recorded: another one that was never sent opens a new round, another one that
+was sent is a conflict, for people. The same one goes on from where its ledger stands. The loop ends with a
+receipt, a typed refusal, or a suspension.
 """
 
 from __future__ import annotations

@@ -86,7 +86,9 @@ def key_is_good(effect: Effect, facts: Facts, now: datetime) -> bool:
 
 
 def mismatch(ask: Ask, receipt: Receipt) -> str:
-    """Return in words why a receipt can't be this effect's, or nothing. An absent field of the receipt proves nothing."""
+    """Return in words why a receipt can't be this effect's, or nothing. An absent field of the receipt proves
+    nothing.
+    """
     proposal = ask.proposal
     if proposal.currency and receipt.currency and receipt.currency.upper() != proposal.currency:
         return f"the currency is {receipt.currency.upper()}, not {proposal.currency}"
@@ -153,7 +155,9 @@ def _why_not(effect: Effect, ask: Ask, answer: LookupAnswer | None) -> tuple[str
 
 
 def pause(times: int) -> timedelta:
-    """Return how long to wait after `times` tries: doubling from half a second to five minutes, with jitter; none at first."""
+    """Return how long to wait after `times` tries: doubling from half a second to five minutes, with jitter;
+    none at first.
+    """
     if times <= 0:
         return timedelta(0)
     longest = min(_FIRST_PAUSE * 2 ** min(times, 16), _LONGEST_PAUSE)

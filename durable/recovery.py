@@ -1,7 +1,8 @@
 """The sweeper: finds what no message announced. With an empty or dead broker every due item is found here.
 
-It changes little itself: it closes waits whose time has come, puts what is due before the workers, and asks vendors again
-about effects in doubt. Two sweepers at once do no harm: every change is conditional, and a second hint claims nothing.
+It changes little itself: it closes waits whose time has come, puts what is due before the workers, and asks
+vendors again about effects in doubt. Two sweepers at once do no harm: every change is conditional, and a
+second hint claims nothing.
 """
 
 from __future__ import annotations

@@ -73,7 +73,9 @@ def _dry(run: Run) -> Pruned:
 
 
 def _checkpoints(run: Run) -> QuerySet[Checkpoint]:
-    """What may go: not the newest, nor the row that holds its state, nor what a fork began from (and that one's state)."""
+    """What may go: not the newest, nor the row that holds its state, nor what a fork began from (and that
+    one's state).
+    """
     kept = {run.version} | set(run.forks.values_list("parent_version", flat=True))
     states = Checkpoint.objects.filter(run=run, version__in=kept).values_list("state_version", flat=True)
     return Checkpoint.objects.filter(run=run).exclude(version__in=kept | set(states))

@@ -1,7 +1,8 @@
 """Rounds: one asking about one payload. Whatever changes, the payload or the world, opens a new one.
 
-Until the first request an effect's key binds nothing: a step may come back with another payload, a reviewer may edit it,
-facts may have moved on. Each of these closes the round that people saw, keeps it in the history, and asks anew.
+Until the first request an effect's key binds nothing: a step may come back with another payload, a reviewer
+may edit it, facts may have moved on. Each of these closes the round that people saw, keeps it in the history,
+and asks anew.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def read_facts(ask: Ask, key: str, run_ref: str) -> Mapping[str, Any]:
 
 
 def changed_facts(effect: Effect, ask: Ask, run_ref: str) -> Changed | None:
-    """Compare the facts at drafting with the world as it is. None where everything still holds or nothing was declared."""
+    """Compare the facts at drafting with the world as it is. None where everything still holds or nothing was
+    declared.
+    """
     if ask.recheck is None or effect.facts is None:
         return None
     before: dict[str, Any] = vault.read(effect.facts)
@@ -126,8 +129,8 @@ def reopen(
 def edit(run: Run, effect: Effect, args: Mapping[str, Any], *, actor: str, words: str) -> Effect:
     """Put a reviewer's edit in place of the payload of a locked, gated effect, and ask about that.
 
-    Raises Invalid for arguments that the tool refuses; then nothing is written. An edit is always asked about, whatever the
-    class of the edited effect would allow.
+    Raises Invalid for arguments that the tool refuses; then nothing is written. An edit is always asked
+    about, whatever the class of the edited effect would allow.
     """
     place = Place(effect.step, effect.visit, effect.ordinal)
     ask = Ask.of(tools.get(effect.tool), args, place)

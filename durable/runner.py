@@ -1,8 +1,9 @@
 """Drives one claimed run until it completes, fails, suspends, or the claim is lost.
 
-The loop is short because everything hard is elsewhere: a step is executed, its checkpoint written in one statement, and the
-answer of that statement says whether the next one may begin. Whatever goes wrong ends in one of four ways: the step is retried, the
-run waits, a person is asked, or the attempt is given up and somebody else's claim goes on from the database.
+The loop is short because everything hard is elsewhere: a step is executed, its checkpoint written in one
+statement, and the answer of that statement says whether the next one may begin. Whatever goes wrong ends in
+one of four ways: the step is retried, the run waits, a person is asked, or the attempt is given up and
+somebody else's claim goes on from the database.
 """
 
 from __future__ import annotations

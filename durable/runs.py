@@ -1,7 +1,7 @@
 """Starting a run, and the commands that stop, release and cancel one. Each names who gave it and why.
 
-Every command takes the run's lock, checks what it believes, writes its event and the change in one commit, and wakes the
-workers afterwards. Bad input changes nothing.
+Every command takes the run's lock, checks what it believes, writes its event and the change in one commit,
+and wakes the workers afterwards. Bad input changes nothing.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def start(
 ) -> Run:
     """Start a run of `agent` with `input` (plain JSON), for `actor`; returns it queued, durably.
 
-    `key` makes a doubled start one run: the second call returns the first one's run, or raises Conflict where agent or input
-    differ. Raises UnknownAgent or Invalid, naming field and rule; then nothing is written.
+    `key` makes a doubled start one run: the second call returns the first one's run, or raises Conflict where
+    agent or input differ. Raises UnknownAgent or Invalid, naming field and rule; then nothing is written.
     """
     found = plan.get(agent)
     payload = found.check_input(input)
@@ -186,7 +186,9 @@ def unhold(run: Run, *, by: str) -> None:
 
 
 def cancel(run_ref: str, *, actor: str, reason: str, undo: bool = False) -> None:
-    """Stop a run for good: no new intent after this commit; what is under way is settled first, then, with `undo`, undone."""
+    """Stop a run for good: no new intent after this commit; what is under way is settled first, then, with
+    `undo`, undone.
+    """
     check_actor(actor, reason)
     with transaction.atomic(durable=True):
         run = lock_run(run_ref)

@@ -55,8 +55,8 @@ def retry(run_ref: str, *, actor: str, reason: str) -> None:
 def skip(run_ref: str, *, actor: str, reason: str, to: str | None = None) -> None:
     """Leave the run's present step undone and go on at `to`, by default the next one of the plan.
 
-    What the step had open and never sent is withdrawn. Raises Conflict while one of its effects is pending or in doubt, Invalid for
-    a step that the agent does not have.
+    What the step had open and never sent is withdrawn. Raises Conflict while one of its effects is pending or
+    in doubt, Invalid for a step that the agent does not have.
     """
     check_actor(actor, reason)
     with transaction.atomic(durable=True):
@@ -113,8 +113,8 @@ def edit_state(run_ref: str, state: dict[str, Any], *, actor: str, reason: str) 
 def fork(run_ref: str, version: int, *, actor: str, reason: str) -> Run:
     """Start a run from a kept checkpoint of a run that has ended or is held. Returns it, queued.
 
-    It sees its parent's whole ledger and draws on what is left of its parent's budget. Raises Conflict while something of the
-    parent is pending or in doubt, NotFound for a checkpoint that is not kept.
+    It sees its parent's whole ledger and draws on what is left of its parent's budget. Raises Conflict while
+    something of the parent is pending or in doubt, NotFound for a checkpoint that is not kept.
     """
     check_actor(actor, reason)
     with transaction.atomic(durable=True):

@@ -37,7 +37,9 @@ def execute(step: Step, body: object, context: RunContext) -> Any:
 
 @contextmanager
 def _time_limit(step: Step) -> Iterator[None]:
-    """Interrupt a step that runs too long. Signals reach the main thread only; elsewhere each call of the run object checks."""
+    """Interrupt a step that runs too long. Signals reach the main thread only; elsewhere each call of the run
+    object checks.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -82,7 +84,9 @@ def attention(reason: Attention, sentence: str, **detail: Any) -> WaitSpec:
 
 
 def stops(run: Run, stopping: Stopping) -> list[object]:
-    """Return what stops a run from outside: the hold that is open already, or a wait for the stop order to be lifted."""
+    """Return what stops a run from outside: the hold that is open already, or a wait for the stop order to be
+    lifted.
+    """
     if stopping.stop is None:
         return list(waits.open_waits(run, WaitKind.HOLD))
     return [WaitSpec(WaitKind.HOLD, str(stopping), waits_for=OPERATOR, detail={"stop": stopping.stop})]

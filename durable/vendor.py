@@ -35,7 +35,9 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """A look-up found effects that could be ours, none of which bears our key. For people, never adopted by software."""
+    """A look-up found effects that could be ours, none of which bears our key. For people, never adopted by
+    software.
+    """
 
     receipts: tuple[Receipt, ...]
 
@@ -47,9 +49,9 @@ LookupAnswer = Receipt | Absent | Candidates
 class Call:
     """One request to a vendor, as the tool's function receives it beside its typed arguments.
 
-    `key` is the idempotency key, `run` the run's public id. `timeout` is the number of seconds that the whole call may take,
-    from now: adapters pass it to their client and turn the client's own retries off. `args` are the canonical
-    arguments as decided. For an undo, `undoes` is the receipt of the effect that it undoes.
+    `key` is the idempotency key, `run` the run's public id. `timeout` is the number of seconds that the whole
+    call may take, from now: adapters pass it to their client and turn the client's own retries off. `args`
+    are the canonical arguments as decided. For an undo, `undoes` is the receipt of the effect that it undoes.
     """
 
     key: str

@@ -1,8 +1,8 @@
 """What people say about an effect in doubt. One verdict settles it; whoever comes second is told.
 
-"It happened" needs the vendor's receipt. "It did not" counts only after quiescence: the send-by, the time that a request may
-still be in flight, and the look-up's lag must be over since the last request. Then a young key is sent again, and for any
-other the step gets a new key, linked to the old one, gated whoever answered.
+"It happened" needs the vendor's receipt. "It did not" counts only after quiescence: the send-by, the time
+that a request may still be in flight, and the look-up's lag must be over since the last request. Then a young
+key is sent again, and for any other the step gets a new key, linked to the old one, gated whoever answered.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def happened(effect_key: str, *, actor: str, reason: str, receipt_id: str) -> No
 
 
 def did_not(effect_key: str, *, actor: str, reason: str) -> None:
-    """Settle an effect in doubt as never happened. Raises Conflict before quiescence, saying from when it can be said."""
+    """Settle an effect in doubt as never happened. Raises Conflict before quiescence, saying from when it can
+    be said.
+    """
     runs.check_actor(actor, reason)
     with transaction.atomic(durable=True):
         run, effect = _lock(effect_key)

@@ -1,8 +1,8 @@
 """Waits: open, close, deliver. One mechanism for gates, timers, events, holds and attention.
 
-Suspending costs nothing while it lasts: a row with a deadline or a named person, and nobody holding the run. Closing a wait
-takes the run's lock first, so that an answer and a suspension can't pass each other unseen: whoever comes second sees
-the other.
+Suspending costs nothing while it lasts: a row with a deadline or a named person, and nobody holding the run.
+Closing a wait takes the run's lock first, so that an answer and a suspension can't pass each other unseen:
+whoever comes second sees the other.
 """
 
 from __future__ import annotations

@@ -50,7 +50,9 @@ def requirement(run: Run, ask: Ask, *, link: int = 1) -> Requirement | None:
 
 
 def serialise_once_per(once_per: str) -> None:
-    """Make runs that want the same business act queue until the caller's transaction ends: the second sees the first."""
+    """Make runs that want the same business act queue until the caller's transaction ends: the second sees
+    the first.
+    """
     if once_per:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [once_per])

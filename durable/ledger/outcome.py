@@ -45,7 +45,9 @@ def applied(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bool = F
 def apply(
     run: Run, effect: Effect, receipt: Receipt, seal_key: bytes, *, actor: str, adopted: bool, words: str = ""
 ) -> Effect:
-    """Settle a locked effect of a locked run as applied: state, money, receipt, event, and the waits that asked about it."""
+    """Settle a locked effect of a locked run as applied: state, money, receipt, event, and the waits that
+    asked about it.
+    """
     spent = effect.amount_minor
     if receipt.amount is not None and effect.currency:
         spent = to_minor(receipt.amount, effect.currency)
@@ -82,7 +84,9 @@ def apply(
 
 
 def failed(claim: Claim, effect: Effect, code: str, message: str) -> Effect:
-    """Record a definitive no. While an earlier request is unanswered it decides nothing: then the effect stays pending."""
+    """Record a definitive no. While an earlier request is unanswered it decides nothing: then the effect
+    stays pending.
+    """
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
         effect = locked(effect)

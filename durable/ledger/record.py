@@ -37,8 +37,9 @@ def record(
 ) -> Recorded:
     """Record the intent, reserve its money, and either release it or open its gate, in one commit.
 
-    `facts` are those that the tool's `recheck` read at drafting; `older` is the effect that a person declared as never happened,
-    to which the new key is linked. Raises LeaseLost, Stopping, BudgetExhausted; then nothing is written.
+    `facts` are those that the tool's `recheck` read at drafting; `older` is the effect that a person declared
+    as never happened, to which the new key is linked. Raises LeaseLost, Stopping, BudgetExhausted; then
+    nothing is written.
     """
     with transaction.atomic(durable=True):
         run = hold_claim(claim)

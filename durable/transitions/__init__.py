@@ -1,8 +1,8 @@
 """Every change of an engine state, and the locks that it needs. Nothing else writes `state` of a run, effect or wait.
 
-Lock order, for everybody and always: run, then wait, then effect, then gate; ascending id within a kind. A command takes
-the run's row first (`lock_run`, or `hold_claim` for a worker), so that all writers of one run queue there and what they
-read afterwards cannot change under them.
+Lock order, for everybody and always: run, then wait, then effect, then gate; ascending id within a kind. A
+command takes the run's row first (`lock_run`, or `hold_claim` for a worker), so that all writers of one run
+queue there and what they read afterwards cannot change under them.
 
 A worker's write names its fencing token, the attempt and its nonce. A token that is no longer current changes nothing
 and raises LeaseLost.

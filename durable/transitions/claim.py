@@ -15,7 +15,8 @@ from durable.models import Run
 class Claim:
     """A worker's right to a run: the fencing token, and what the claim was made with.
 
-    `version` follows the run's newest checkpoint as this worker writes them: a checkpoint names the version that it follows.
+    `version` follows the run's newest checkpoint as this worker writes them: a checkpoint names the version
+    that it follows.
     """
 
     run_id: int

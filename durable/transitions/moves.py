@@ -20,7 +20,8 @@ def _inside_transaction() -> None:
 def move_run(run: Run, to: RunState, **columns: Any) -> Run:
     """Move a locked run to `to`, with `columns` beside it. Raises Conflict where the move is not legal from its state.
 
-    Leaving the running state gives up worker and lease; a queued or ending run is due at once unless `due_at` says otherwise.
+    Leaving the running state gives up worker and lease; a queued or ending run is due at once unless `due_at`
+    says otherwise.
     """
     _inside_transaction()
     state = RunState(run.state)
