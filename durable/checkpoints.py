@@ -74,6 +74,8 @@ def snapshot(checkpoint: Checkpoint) -> Snapshot:
         state = Checkpoint.objects.values_list("state", flat=True).get(
             run_id=checkpoint.run_id, version=checkpoint.state_version
         )
+    if state is None:
+        raise LookupError(f"checkpoint {checkpoint.version} of run {checkpoint.run_id} holds no state")
     return Snapshot(
         step=checkpoint.next_step,
         visit=checkpoint.next_visit,

@@ -13,6 +13,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.conf import settings
 from django.db import Error, connection, transaction
@@ -36,10 +37,10 @@ def claim(run_ref: str) -> Claim | None:
     """Take a due run, or one whose lease has run out. None where there is nothing to claim: another worker
     was first.
     """
-    lease = settings.LEASE_SECONDS
-    nonce, worker = secrets.token_hex(8), worker_name()
+    lease, nonce, worker = settings.LEASE_SECONDS, secrets.token_hex(8), worker_name()
+    values: dict[str, Any] = {"ref": run_ref, "nonce": nonce, "worker": worker, "lease": lease}
     with transaction.atomic(durable=True), connection.cursor() as cursor:
-        cursor.execute(CLAIM, {"ref": run_ref, "nonce": nonce, "worker": worker, "lease": lease})
+        cursor.execute(CLAIM, values)
         row = cursor.fetchone()
         faults.point("claim.before_commit")
     if row is None:

@@ -15,7 +15,7 @@ from django.db import connection
 
 from durable import vault
 from durable.digest import canonical
-from durable.models import EventDetail, LedgerEvent, Run
+from durable.models import EventDetail, LedgerEvent, Run, Sealed
 from durable.states import EventKind
 
 #: The actor of what nobody in particular did.
@@ -71,7 +71,7 @@ def append(run: Run, entries: Sequence[Entry], *, key: bytes | None = None) -> l
         )
         rows = cursor.fetchall()
     for place, digest, boxed in boxes:
-        sealed = vault.Sealed.objects.create(run=run, digest=digest, box=boxed)
+        sealed = Sealed.objects.create(run=run, digest=digest, box=boxed)
         EventDetail.objects.create(event_id=rows[place][0], sealed=sealed)
     return [no for _, no in rows]
 

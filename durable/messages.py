@@ -13,7 +13,7 @@ from durable.models import Branch, Message
 def conversation(branch_id: int, count: int) -> list[dict[str, Any]]:
     """Return the first `count` messages of a branch as {no, role, content}, those of its ancestors included."""
     branch = Branch.objects.get(pk=branch_id)
-    before = []
+    before: list[dict[str, Any]] = []
     if branch.parent_id is not None and branch.base_count:
         before = conversation(branch.parent_id, min(branch.base_count, count))
     own = (
@@ -21,4 +21,4 @@ def conversation(branch_id: int, count: int) -> list[dict[str, Any]]:
         .order_by("no")
         .values("no", "role", "content")
     )
-    return before + list(own)
+    return before + [dict(message) for message in own]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, overload
 from django.conf import settings
 from pydantic import BaseModel, ValidationError
 
-from durable.budget import Budget, minutes
+from durable.budget import Budget
 from durable.errors import Incompatible, Invalid, UnknownAgent
 from durable.states import Durability
 from durable.text import check_json
@@ -37,7 +37,7 @@ class StepFacts:
     take, the pause after the first failure (doubling), and the names that it had before."""
 
     retries: int = 3
-    timeout: timedelta = minutes(5)
+    timeout: timedelta = timedelta(minutes=5)
     backoff: timedelta = timedelta(seconds=1)
     was: tuple[str, ...] = ()
 

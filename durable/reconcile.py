@@ -196,17 +196,15 @@ def look(effect: Effect, ask: Ask, run_ref: str) -> LookupAnswer | CannotSay | N
         return None
     faults.point("lookup.before_call")
     try:
-        answer: LookupAnswer | CannotSay = ask.look(call_of(effect, ask, run_ref, LOOKUP_TIMEOUT))
+        answer: object = ask.look(call_of(effect, ask, run_ref, LOOKUP_TIMEOUT))
     except CannotSay as error:
         answer = error
     except Exception as error:
         answer = CannotSay(f"{type(error).__name__}: {error}")
     faults.point("lookup.after_call")
-    return (
-        answer
-        if isinstance(answer, (Receipt, Absent, Candidates, CannotSay))
-        else CannotSay("unreadable look-up")
-    )
+    if isinstance(answer, (Receipt, Absent, Candidates, CannotSay)):
+        return answer
+    return CannotSay("unreadable look-up")
 
 
 def late_receipt(effect: Effect) -> Receipt | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -57,8 +57,9 @@ def sweep() -> dict[str, int]:
 
 def hint() -> int:
     """Announce runs that are due, and those whose lease ran out, to the workers."""
+    values: dict[str, Any] = {"patience": max(PATIENCE, settings.SWEEP_SECONDS), "batch": BATCH}
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_HINT, {"patience": max(PATIENCE, settings.SWEEP_SECONDS), "batch": BATCH})
+        cursor.execute(_HINT, values)
         refs = [ref for (ref,) in cursor.fetchall()]
     for ref in refs:
         if not wakeup.publish(ref):

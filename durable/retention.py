@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -76,6 +77,7 @@ def _checkpoints(run: Run) -> QuerySet[Checkpoint]:
     """What may go: not the newest, nor the row that holds its state, nor what a fork began from (and that
     one's state).
     """
-    kept = {run.version} | set(run.forks.values_list("parent_version", flat=True))
+    forked = run.forks.filter(parent_version__isnull=False).values_list("parent_version", flat=True)
+    kept: set[Any] = {run.version, *forked}
     states = Checkpoint.objects.filter(run=run, version__in=kept).values_list("state_version", flat=True)
     return Checkpoint.objects.filter(run=run).exclude(version__in=kept | set(states))

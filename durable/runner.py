@@ -17,12 +17,13 @@ from django.db import DatabaseError, IntegrityError, InterfaceError, connection
 
 from durable import checkpoints, claims, endings, plan, stepping
 from durable.checkpoints import Saved, Snapshot
-from durable.claims import Claim, beating
+from durable.claims import beating
 from durable.context import GiveUp, RunContext
 from durable.errors import Incompatible, LeaseLost, Stopping, Suspension, UnknownAgent
 from durable.models import Run
 from durable.states import ENDING, Attention, Durability
 from durable.suspending import stuck, suspend
+from durable.transitions import Claim
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from durable import faults, journal, vault, waits
 from durable.digest import plain
 from durable.ledger import purse
 from durable.ledger.record import give_back
-from durable.models import Effect, LedgerEvent, Run, Wait
+from durable.models import Effect, EventDetail, LedgerEvent, Run, Wait
 from durable.models.fields import Clock
 from durable.money import to_minor
 from durable.states import Attention, EffectState, EventKind, WaitKind, WaitState
@@ -192,7 +192,7 @@ def late(run_ref: str, effect_key: str, actor: str, receipt: Receipt | None, mes
         if receipt is not None:
             sealed = vault.seal(run.pk, vault.open_key(run.pk, run.ref), plain(asdict(receipt)))
             event = LedgerEvent.objects.get(run_ref=run_ref, no=numbers)
-            journal.EventDetail.objects.create(event=event, sealed=sealed)
+            EventDetail.objects.create(event=event, sealed=sealed)
             if effect.receipt_id not in ("", receipt.id):
                 waits.open_attention(
                     run,

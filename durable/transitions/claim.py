@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.db import connection
 
@@ -60,9 +61,7 @@ def hold_claim(claim: Claim) -> Run:
 
 def still_held(claim: Claim) -> bool:
     """Extend the lease (the heartbeat). False means that the attempt is over and its worker must stop."""
+    values: list[Any] = [claim.lease, claim.run_id, claim.attempt, claim.nonce]
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"UPDATE durable_run SET lease_until = clock_timestamp() + %s WHERE {_HELD}",
-            [claim.lease, claim.run_id, claim.attempt, claim.nonce],
-        )
-        return cursor.rowcount == 1
+        cursor.execute(f"UPDATE durable_run SET lease_until = clock_timestamp() + %s WHERE {_HELD}", values)
+        return bool(cursor.rowcount == 1)

@@ -27,7 +27,8 @@ def time_passes(**length: float) -> None:
     with connection.cursor() as cursor:
         for table, columns in MOMENTS.items():
             moves = ", ".join(f"{column} = {column} - %s" for column in columns)
-            cursor.execute(f"UPDATE {table} SET {moves}", [timedelta(**length)] * len(columns))
+            values: list[Any] = [timedelta(**length)] * len(columns)
+            cursor.execute(f"UPDATE {table} SET {moves}", values)
 
 
 def order(vendor: Vendor, *, amount: str = "40.00", currency: str = "EUR", name: str = "8812") -> str:
