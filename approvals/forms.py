@@ -57,6 +57,26 @@ class CancelForm(ReasonForm):
     undo = forms.BooleanField(required=False, label="Undo what it has done")
 
 
+class SkipForm(ReasonForm):
+    """A step left undone, and where to go on."""
+
+    to = forms.CharField(required=False, max_length=200, label="Go on at step (empty: the next one)")
+
+
+class ForkForm(ReasonForm):
+    """A fork from a kept checkpoint."""
+
+    version = forms.IntegerField(min_value=1, max_value=2**31 - 1, label="From version")
+
+
+class StateForm(ReasonForm):
+    """A run's working state as it shall be, as JSON."""
+
+    state = forms.JSONField(
+        widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}), label="Working state (JSON)"
+    )
+
+
 class VerdictForm(ReasonForm):
     """What became of an effect in doubt."""
 

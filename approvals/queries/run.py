@@ -179,8 +179,16 @@ def open_gate_id(run: Run) -> int | None:
     return found.order_by("waits__id").values_list("waits__gate__id", flat=True).first()
 
 
-def versions(run: Run) -> list[int]:
-    """The checkpoints from which a fork may start, newest first."""
-    return list(
-        Checkpoint.objects.filter(run=run).order_by("-version").values_list("version", flat=True)[:50]
+def working_state(run: Run) -> Any:
+    """The state that the next step will see. Only a changed state is stored, so it may stand at an earlier version."""
+    newest = Checkpoint.objects.filter(run=run).order_by("-version").values("state", "state_version").first()
+    if newest is None:
+        return {}
+    if newest["state"] is not None:
+        return newest["state"]
+    found = (
+        Checkpoint.objects.filter(run=run, version=newest["state_version"])
+        .values_list("state", flat=True)
+        .first()
     )
+    return found or {}

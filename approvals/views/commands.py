@@ -16,7 +16,7 @@ from approvals.acts import ACTS
 from approvals.forms import first_error
 from approvals.views.doors import SignedIn, door
 from approvals.views.runs import show
-from durable import runs
+from durable import runs, steering
 from durable.errors import InterlockError, Invalid
 
 #: Gets the run's id, the actor, and the form's values; returns the id of the run to show next.
@@ -67,9 +67,32 @@ def _compensate(ref: str, actor: str, data: dict[str, Any]) -> str:
     return ref
 
 
+def _retry(ref: str, actor: str, data: dict[str, Any]) -> str:
+    steering.retry(ref, actor=actor, reason=data["reason"])
+    return ref
+
+
+def _skip(ref: str, actor: str, data: dict[str, Any]) -> str:
+    steering.skip(ref, actor=actor, reason=data["reason"], to=data["to"] or None)
+    return ref
+
+
+def _edit_state(ref: str, actor: str, data: dict[str, Any]) -> str:
+    steering.edit_state(ref, data["state"], actor=actor, reason=data["reason"])
+    return ref
+
+
+def _fork(ref: str, actor: str, data: dict[str, Any]) -> str:
+    return steering.fork(ref, data["version"], actor=actor, reason=data["reason"]).ref
+
+
 holds = _command("holds", "Held. Nothing more leaves until somebody releases it.", _hold)
 releases = _command("releases", "Released. It goes on as soon as a worker takes it.", _release)
 cancellations = _command(
     "cancellations", "It is being cancelled; what is under way is settled first.", _cancel
 )
 compensations = _command("compensations", "It is being undone, in reverse order.", _compensate)
+retries = _command("retries", "Queued. The step is executed again.", _retry)
+skips = _command("skips", "Skipped. The run goes on at the next step.", _skip)
+state = _command("state", "Stored. The next step sees the new state.", _edit_state)
+forks = _command("forks", "Forked. This is the new run.", _fork)

@@ -16,7 +16,6 @@ from approvals.queries import runs as list_of
 from approvals.views.doors import SignedIn, door, query_text
 from durable.clock import db_now
 from durable.models import Run
-from durable.states import WaitKind
 
 
 @door("GET", needs=Capability.SEE_RUNS)
@@ -42,8 +41,7 @@ def run(request: SignedIn, ref: str) -> HttpResponse:
 def show(request: SignedIn, found: Run, *, status: int = HTTPStatus.OK, problem: str = "") -> HttpResponse:
     """The run's page, after a command that was refused with the reason."""
     context = one_run.detail(found)
-    stuck = any(wait["kind"] == WaitKind.ATTENTION for wait in context["waits"])
-    acts = offered(request.user, found, stuck=stuck)
+    acts = offered(request.user, found, context["waits"])
     context |= {"acts": acts, "link": _link(found), "acts_note": "", "problem": problem, "section": "runs"}
     ended = context["run"]["ended"]
     return htmx.page(
