@@ -43,9 +43,14 @@ def all_tools() -> tuple[Tool, ...]:
 
 
 @contextmanager
-def isolated() -> Iterator[None]:
-    """What is declared inside the block is forgotten after it: for tests that declare tools of their own."""
+def isolated(*, empty: bool = False) -> Iterator[None]:
+    """What is declared inside the block is forgotten after it: for tests that declare tools of their own.
+
+    With `empty`, the block begins without any, so that its names clash with none of the product's.
+    """
     before = dict(_tools)
+    if empty:
+        _tools.clear()
     try:
         yield
     finally:

@@ -32,7 +32,7 @@ def refund(
     return Receipt(id="re_1")
 
 
-with isolated():
+with isolated(empty=True):
     REFUND = tool(money="amount", subject="order")(refund)
 
 ASKED = {"order": "8812", "amount": "40.00", "currency": "EUR"}

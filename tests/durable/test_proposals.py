@@ -49,7 +49,7 @@ def mail(call: Call, to: EmailStr, body: str) -> Receipt:
     return Receipt(id="re_1")
 
 
-with isolated():
+with isolated(empty=True):
     FACTS: dict[str, Any] = {
         "idempotent_for": hours(24),
         "vendor": "stripe",
@@ -105,7 +105,7 @@ def test_the_digest_covers_tool_version_vendor_account_and_arguments() -> None:
     "change", [{"version": 2}, {"vendor": "adyen"}, {"account": "acct_2"}, {"name": "refund_again"}]
 )
 def test_the_same_arguments_at_another_tool_are_another_proposal(change: dict[str, Any]) -> None:
-    with isolated():
+    with isolated(empty=True):
         other = tool(**{**FACTS, **change})(refund)
     assert other.proposal(ASKED).digest != REFUND.proposal(ASKED).digest
 

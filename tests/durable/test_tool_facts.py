@@ -18,7 +18,7 @@ from durable.vendor import Absent, Call, LookupAnswer, Receipt
 
 @pytest.fixture(autouse=True)
 def _own_registry() -> Iterator[None]:
-    with isolated():
+    with isolated(empty=True):
         yield
 
 
@@ -151,11 +151,11 @@ def test_a_module_that_is_read_twice_declares_its_tools_once() -> None:
 
 
 def test_the_order_of_registration_does_not_count() -> None:
-    with isolated():
+    with isolated(empty=True):
         for function in (pay, act):
             tool(function)
         one = [made.name for made in all_tools()]
-    with isolated():
+    with isolated(empty=True):
         for function in (act, pay):
             tool(function)
         assert [made.name for made in all_tools()] == one
