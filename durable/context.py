@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -109,9 +109,13 @@ class RunContext:
 
     def _ask(self, tool: Tool, args: Mapping[str, Any]) -> Ask:
         ordinal = self._effects + 1
-        asked = Ask.of(tool, args, Place(self.step, self.visit, ordinal))
+        asked = replace(Ask.of(tool, args, Place(self.step, self.visit, ordinal)), said=self._words())
         self._effects, self.acted = ordinal, True
         return asked
+
+    def _words(self) -> str:
+        """What this step has said so far, for the people who are asked about its effect."""
+        return "\n".join(said.content if isinstance(said.content, str) else str(said.content) for said in self.said)
 
     # Results worth keeping
 

@@ -88,6 +88,8 @@ class Agent:
         found = dict(cls.steps)
         for name, value in vars(cls).items():
             facts = getattr(value, _MARK, None)
+            if facts is not None and hasattr(Agent, name):
+                raise TypeError(f"{cls.__name__}: a step can't be called {name}; every agent has that name already")
             if facts is not None:
                 found[name] = Step(name, value, facts)
         cls.steps = found

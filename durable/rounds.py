@@ -98,6 +98,8 @@ def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
             words="the step asks for something else now",
             facts=None if facts is None else vault.seal(run.pk, claim.seal_key, dict(facts)),
         )
+        said = vault.seal(run.pk, claim.seal_key, ask.said) if ask.said else None
+        Effect.objects.filter(pk=effect.pk).update(said=said)
     effect.refresh_from_db()
     return effect
 

@@ -78,12 +78,20 @@ def _gate(gate: Gate, effect: Effect) -> dict[str, Any]:
         "agent": run.agent,
         "canonical": shown,
         "digest": gate.digest,
-        "words": "",
+        "words": _said(effect),
         "drafted_at": gate.opened_at,
         "decide_by": gate.decide_by,
         "act_by": gate.act_by,
         "act_within": gate.act_within,
     }
+
+
+def _said(effect: Effect) -> str:
+    """What the agent said in the step that asks; unproven, and gone where it was erased."""
+    try:
+        return "" if effect.said is None else str(vault.read(effect.said))
+    except InterlockError:
+        return ""
 
 
 def _facts(effect: Effect) -> list[dict[str, Any]]:

@@ -66,6 +66,7 @@ class RefundDesk(Agent):
         order = run.state["order"]
         amount = run.input["amount"] or order["amount"]
         run.say("agent", f"The customer asks for {amount} {order['currency']} of order {order['id']} back.")
+        run.say("agent", f"They write: {run.input['text'] or 'nothing'}")
         try:
             receipt = run.effect(
                 refund,

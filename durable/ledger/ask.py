@@ -19,7 +19,8 @@ from durable.vendor import Call, LookupAnswer, Receipt
 class Ask:
     """One act as asked for: its functions at the vendor, its facts, its payload, its place.
 
-    `undo_of` is the effect that this one undoes; then `undoes` is the receipt of that effect.
+    `undo_of` is the effect that this one undoes; then `undoes` is the receipt of that effect. `said` is what the
+    agent has said in the asking step: for people, unproven, and no part of the payload.
     """
 
     tool: Tool
@@ -32,6 +33,7 @@ class Ask:
     recheck: Callable[[Call], Mapping[str, Any]] | None = None
     undo_of: Effect | None = None
     undoes: Receipt | None = None
+    said: str = ""
 
     @classmethod
     def of(cls, tool: Tool, args: Mapping[str, Any], place: Place) -> Ask:

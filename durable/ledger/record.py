@@ -138,6 +138,7 @@ def _insert(
         payload_asked=payload,
         payload=payload,
         facts=None if facts is None else vault.seal(run.pk, claim.seal_key, dict(facts)),
+        said=vault.seal(run.pk, claim.seal_key, ask.said) if gated and ask.said else None,
         vendor=ask.facts.vendor,
         amount_minor=ask.proposal.amount_minor,
         currency=ask.proposal.currency or "",

@@ -214,6 +214,7 @@ class Migration(migrations.Migration):
                 ('payload_asked', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='durable.sealed')),
                 ('proof', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='durable.sealed')),
                 ('words', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='durable.sealed')),
+                ('said', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='durable.sealed')),
             ],
         ),
         migrations.CreateModel(

@@ -37,7 +37,8 @@ class Effect(models.Model):
     """One call of a tool that touches the outside world; the state that its ledger events add up to.
 
     `digest_asked` is what the step asked for, `digest` what people let out (they differ after an edit). `open_sends`
-    counts requests whose fate is unknown. Amounts are minor units. `link` counts keys linked to an older one: a person
+    counts requests whose fate is unknown. `facts` is what held when it was drafted, `said` what the agent said in the
+    asking step, unproven, `words` what a reviewer wrote. Amounts are minor units. `link` counts keys linked to an older one: a person
     said that the older one never happened.
     """
 
@@ -58,6 +59,7 @@ class Effect(models.Model):
     payload = models.ForeignKey(Sealed, models.PROTECT, related_name="+")
     facts = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+")
     words = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+")
+    said = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+")
     vendor = models.TextField(default="")
     amount_minor = models.BigIntegerField(null=True)
     currency = models.TextField(default="")
