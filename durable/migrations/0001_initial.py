@@ -259,7 +259,7 @@ class Migration(migrations.Migration):
                 ('name', models.TextField()),
                 ('step', models.TextField(default='')),
                 ('visit', models.IntegerField(default=1)),
-                ('ordinal', models.IntegerField(default=0)),
+                ('ordinal', models.BigIntegerField(default=0)),
                 ('waits_for', models.TextField(default='')),
                 ('detail', models.JSONField(default=dict)),
                 ('state', models.TextField(default='open')),

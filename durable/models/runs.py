@@ -153,7 +153,7 @@ class Wait(models.Model):
     name = models.TextField()
     step = models.TextField(default="")
     visit = models.IntegerField(default=1)
-    ordinal = models.IntegerField(default=0)
+    ordinal = models.BigIntegerField(default=0)
     effect = models.ForeignKey("Effect", models.CASCADE, null=True, related_name="waits")
     waits_for = models.TextField(default="")
     detail = models.JSONField(default=dict)

@@ -28,6 +28,12 @@ WITH due AS (
     FROM taken WHERE a.run_id = taken.id AND a.how = '' RETURNING a.id
 ), new AS (
     INSERT INTO durable_attempt (run_id, number, worker, how) SELECT id, attempt, worker, '' FROM taken RETURNING id
+), told AS (
+    INSERT INTO durable_ledgerevent (run_ref, kind, effect_key, actor, body)
+    SELECT ref, 'attempt lost', '', 'interlock', '{"attempt":' || attempt - 1 || '}' FROM taken WHERE lost
+    UNION ALL
+    SELECT ref, 'resumed', '', worker, '{"attempt":' || attempt || ',"version":' || version || '}'
+    FROM taken WHERE attempt > 1
 )
 SELECT t.id, t.attempt, t.version, k.wrapped
 FROM taken t JOIN durable_sealkey k ON k.run_id = t.id

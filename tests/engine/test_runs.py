@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from durable import journal
+from durable import claims, journal
 from durable.models import Checkpoint, Message
 from durable.states import RunState
 from tests.engine import desk
@@ -31,7 +31,7 @@ def test_a_small_refund_runs_through_and_moves_the_money_once(vendor: Vendor) ->
         "step",
         "end",
     ]
-    assert Message.objects.filter(branch=run.branch).count() == 3
+    assert Message.objects.filter(branch=run.branch).count() == 4
 
 
 def test_a_refund_above_a_hundred_waits_for_people(vendor: Vendor) -> None:
@@ -40,3 +40,13 @@ def test_a_refund_above_a_hundred_waits_for_people(vendor: Vendor) -> None:
     assert run.state == RunState.SUSPENDED
     assert desk.effects(run) == {"pay": "gated"}
     assert vendor.moved() == []
+
+
+def test_a_lost_attempt_and_its_successor_stand_in_the_ledger(vendor: Vendor) -> None:
+    desk.order(vendor)
+    run = desk.start()
+    assert claims.claim(run.ref) is not None
+    desk.time_passes(minutes=5)
+    desk.drive(run)
+    found = [(event.kind, event.body) for event in journal.events(run.ref)][1:3]
+    assert found == [("attempt lost", '{"attempt":1}'), ("resumed", '{"attempt":2,"version":1}')]
