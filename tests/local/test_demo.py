@@ -1,0 +1,62 @@
+"""The demonstration: its people can sign in, its tickets are ones that the refund desk accepts, its gates are bounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from durable import runner
+from durable.models import Wait
+from durable.states import RunState, WaitKind
+from local import demo, keys, tickets
+from local.vendor import Vendor as Client
+from tests.vendors import Vendor, vendor, vendor_process
+
+__all__ = ["vendor", "vendor_process"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_there_is_somebody_of_each_role_and_the_lines_say_how_to_sign_in(settings: Any) -> None:
+    password = keys.load(settings.INTERLOCK_DATA)["demo"]
+
+    lines = demo.people()
+
+    roles = {user.groups.get().name for user in User.objects.all()}
+    assert roles == {"reviewer", "operator", "auditor", "admin"}
+    for user in User.objects.all():
+        assert user.check_password(password)
+        assert user.username in lines[0]
+    assert password in lines[1]
+
+
+def test_every_scene_ends_or_waits_and_none_of_them_is_stuck(vendor: Vendor) -> None:
+    client = Client(vendor.url)
+    runs = [demo.write_ticket(client, scene) for scene in tickets.SCENES if scene.fault != "hang"]
+
+    for run in runs:
+        runner.drive(run.ref)
+        run.refresh_from_db()
+
+    assert {run.state for run in runs} <= {RunState.COMPLETED, RunState.SUSPENDED, RunState.FAILING}
+    kinds = set(Wait.objects.values_list("kind", flat=True))
+    assert kinds <= {WaitKind.GATE.value, WaitKind.TIMER.value}
+    assert {one["currency"] for one in vendor.book("payments")} == {"EUR", "KWD"}
+    assert demo.open_gates() == sum(
+        scene.waits for scene in tickets.SCENES if scene.fault == "" and scene.status == "delivered"
+    )
+
+
+def test_with_enough_gates_open_no_ticket_is_written_that_would_need_a_person(
+    vendor: Vendor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "MOST_OPEN_GATES", 1)
+    client, scenes = Client(vendor.url), demo._endless()
+    waiting = demo.write_ticket(client, next(scenes))
+    runner.drive(waiting.ref)
+
+    following = [next(scenes) for _ in range(2 * len(tickets.SCENES))]
+
+    assert demo.open_gates() == 1
+    assert not any(scene.waits for scene in following)
