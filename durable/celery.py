@@ -21,8 +21,8 @@ from durable.checks import enter
 if "celery" in sys.argv[0]:
     enter("celery")
 
-#: One queue a concern, so that long runs cannot starve the sweeper.
-RUNS, SWEEPS, RETENTION = "runs", "sweeps", "retention"
+#: One queue a concern, so that a backlog of runs can be given workers of its own.
+RUNS, RETENTION = "runs", "retention"
 
 app = Celery("interlock")
 
@@ -40,10 +40,8 @@ def transport_options(url: str) -> dict[str, float]:
     }
 
 
-def schedule(every: timedelta) -> dict[str, dict[str, object]]:
-    """Beat's plan. A sweep that nobody took in time is dropped: the next one sees the same."""
-    options = {"queue": SWEEPS, "expires": max(2 * every.total_seconds(), 5)}
-    return {"sweep": {"task": "durable.sweep", "schedule": every, "options": options}}
+#: Beat's plan. Sweeping is not in it: `manage.py sweep --forever` must go on when the broker does not.
+SCHEDULE = {"prune": {"task": "durable.prune", "schedule": timedelta(hours=1), "options": {"expires": 3600}}}
 
 
 app.conf.update(
@@ -57,15 +55,15 @@ app.conf.update(
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     task_default_queue=RUNS,
-    task_routes={"durable.sweep": {"queue": SWEEPS}, "durable.prune": {"queue": RETENTION}},
+    task_routes={"durable.prune": {"queue": RETENTION}},
     worker_prefetch_multiplier=1,
     worker_cancel_long_running_tasks_on_connection_loss=False,
     worker_hijack_root_logger=False,
     worker_redirect_stdouts=False,
     enable_utc=True,
     timezone="UTC",
-    beat_schedule=schedule(settings.SWEEP_SECONDS),
-    # Kept in memory: every entry is due again within seconds, and a file could only be corrupted.
+    beat_schedule=SCHEDULE,
+    # Kept in memory: pruning an hour later does no harm, and a file could only be corrupted.
     beat_scheduler="celery.beat:Scheduler",
 )
 app.autodiscover_tasks(["durable"])

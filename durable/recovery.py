@@ -44,26 +44,32 @@ RETURNING ref
 """
 
 
-def sweep() -> dict[str, int]:
-    """Sweep once. Returns how many of each kind were found; one item's failure never stops the rest."""
+def sweep(otherwise: Callable[[str], None] | None = None) -> dict[str, int]:
+    """Sweep once. Returns how many of each kind were found; one item's failure never stops the rest.
+
+    `otherwise` takes a due run that no message can announce, because the broker is away.
+    """
     return {
         "waits": _each(_due_waits(), _close),
         "lonely": _each(_lonely_runs(), _wake),
         "orphans": _each(_orphans(), _call_person),
         "doubts": _each(_doubts(), look_again),
-        "hints": hint(),
+        "hints": hint(otherwise),
     }
 
 
-def hint() -> int:
+def hint(otherwise: Callable[[str], None] | None = None) -> int:
     """Announce runs that are due, and those whose lease ran out, to the workers."""
     values: dict[str, Any] = {"patience": max(PATIENCE, settings.SWEEP_SECONDS), "batch": BATCH}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_HINT, values)
         refs = [ref for (ref,) in cursor.fetchall()]
     for ref in refs:
-        if not wakeup.publish(ref):
+        if wakeup.publish(ref):
+            continue
+        if otherwise is None:
             break
+        otherwise(ref)
     return len(refs)
 
 

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from durable import recovery, retention, runner
+from durable import retention, runner
 
 
 @shared_task(name="durable.drive")
 def drive(run_ref: str) -> None:
     """Take a run as far as it goes, if it is due and nobody holds it."""
     runner.drive(run_ref)
-
-
-@shared_task(name="durable.sweep")
-def sweep() -> None:
-    """Find what no message announced."""
-    recovery.sweep()
 
 
 @shared_task(name="durable.prune")

@@ -46,14 +46,13 @@ def web(host: str, port: int) -> Part:
 
 def worker(number: int) -> Part:
     """Executes runs, two at a time."""
-    argv = (*_CELERY, "worker", "-n", f"worker-{number}@%h", "-Q", "runs", "-c", "2", *_PLAIN)
+    argv = (*_CELERY, "worker", "-n", f"worker-{number}@%h", "-Q", "runs,retention", "-c", "2", *_PLAIN)
     return Part(f"worker-{number}", argv, "durable.celery")
 
 
 def sweeper() -> Part:
-    """Finds what no message announced. A worker of its own, so that long runs cannot starve it."""
-    argv = (*_CELERY, "worker", "-n", "sweeper@%h", "-Q", "sweeps,retention", "-c", "1", *_PLAIN)
-    return Part("sweeper", argv, "durable.celery")
+    """Finds what no message announced. No Celery worker: it goes on while the broker is away."""
+    return Part("sweeper", (sys.executable, "manage.py", "sweep", "--forever"), "manage.py")
 
 
 def beat() -> Part:

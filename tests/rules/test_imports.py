@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("durable", "approvals", "standin", "local")
+PACKAGES = ("durable", "approvals", "standin", "local", "proof")
 #: One line a contract, in a module that its contract watches.
 BREAKS = {
     "Inside durable imports point down": ("durable/states.py", "from durable import journal"),

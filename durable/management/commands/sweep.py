@@ -1,0 +1,94 @@
+"""`manage.py sweep`: find what no message announced; with `--forever`, for as long as it lives.
+
+It needs no broker. While the broker is away it takes due runs itself, each in a process of its own, so that a step
+that hangs or kills its process stops nothing else. Two of them at once do no harm.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+import threading
+import time
+from collections import deque
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import Error, connections
+
+from durable import recovery, runner
+
+log = logging.getLogger(__name__)
+
+#: Runs that are driven here at a time, in place of the workers that no message reaches.
+AT_ONCE = 4
+#: Seconds between two looks at the children while runs wait for a free place.
+_GLANCE = 0.1
+
+
+class Command(BaseCommand):
+    help = "Find due runs, waits that are over, expired leases and effects in doubt, and see that they go on."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--forever", action="store_true", help="sweep every SWEEP_SECONDS until stopped")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Sweep once and print what was found, or for ever until SIGTERM or Ctrl-C."""
+        if options["forever"]:
+            over = threading.Event()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: over.set())
+            forever(over)
+            return
+        for kind, count in recovery.sweep().items():
+            self.stdout.write(f"{kind}: {count}")
+
+
+def forever(over: threading.Event) -> None:
+    """Sweep until `over` is set. A database that is away is waited for."""
+    stand_in = StandIn()
+    pause = settings.SWEEP_SECONDS.total_seconds()
+    while not over.is_set():
+        try:
+            recovery.sweep(otherwise=stand_in.take)
+        except Error as error:
+            log.warning("sweep: the database is away: %s", type(error).__name__)
+            connections.close_all()
+        end = time.monotonic() + pause
+        while (left := end - time.monotonic()) > 0:
+            stand_in.work()
+            if over.wait(min(left, _GLANCE) if stand_in.waiting else left):
+                break
+
+
+class StandIn:
+    """Drives runs in the workers' place, a few at a time, each in a forked process."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[str] = deque()
+        self.running: list[BaseProcess] = []
+
+    def take(self, run_ref: str) -> None:
+        """Put a run in line. One that is no longer due when its turn comes claims nothing."""
+        if run_ref not in self.waiting:
+            self.waiting.append(run_ref)
+
+    def work(self) -> None:
+        """Start what there is room for, and forget what has ended."""
+        self.running = [child for child in self.running if child.is_alive()]
+        while self.waiting and len(self.running) < AT_ONCE:
+            connections.close_all()  # a connection must not be shared with a child
+            child = multiprocessing.get_context("fork").Process(
+                target=_drive, args=(self.waiting.popleft(),), daemon=True
+            )
+            child.start()
+            self.running.append(child)
+
+
+def _drive(run_ref: str) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+    runner.drive(run_ref)
