@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db import connection
+from django.db import IntegrityError, connection
+from django.db.models import F
 
 from durable import faults
-from durable.errors import LeaseLost
-from durable.models import Checkpoint, Message, Run
-from durable.states import CheckpointKind
+from durable.errors import BudgetExhausted, LeaseLost, Stopping
+from durable.models import Budget, Checkpoint, Message, Run
+from durable.states import ENDING, CheckpointKind
 from durable.text import check_json
 from durable.transitions import Claim
 from durable.transitions.hot import CHECKPOINT
@@ -46,6 +47,12 @@ class Snapshot:
     compaction_base: int = 0
     unwritten: int = 0  # steps executed since the last checkpoint that was written (`exit` mode)
     said: list[Said] = field(default_factory=list)
+    done: tuple[str, int] = ("", 1)  # the step and visit that ended last
+    refused: bool = False  # the budget has no room for what is unwritten: it is executed again, if ever
+
+    def copied(self) -> Snapshot:
+        """Return a snapshot that can be moved on without moving this one."""
+        return replace(self, progress=dict(self.progress), said=list(self.said))
 
     def working_copy(self) -> dict[str, Any]:
         """Return the state for one execution of a step: what a failed one changed is gone with it."""
@@ -89,30 +96,44 @@ def snapshot(checkpoint: Checkpoint) -> Snapshot:
     )
 
 
-def advance(snap: Snapshot, next_step: str, state: dict[str, Any], said: list[Said]) -> tuple[str, int]:
-    """Move the progress past its step, in memory. Returns the step and visit that have just ended. Raises Invalid."""
+def advance(snap: Snapshot, next_step: str, state: dict[str, Any], said: list[Said]) -> None:
+    """Move the progress past its step, in memory. Raises Invalid for a state that is no plain JSON."""
     check_json(state, "state")
-    done = (snap.step, snap.visit)
+    snap.done = (snap.step, snap.visit)
     snap.progress[snap.step] = snap.visit
     snap.state = state
     snap.said += said
     snap.unwritten += 1
     snap.step = next_step
     snap.visit = snap.progress.get(next_step, 0) + 1
-    return done
 
 
-def save(claim: Claim, snap: Snapshot, done: tuple[str, int], *, sync: bool) -> Saved:
+def save(claim: Claim, snap: Snapshot, *, sync: bool) -> Saved:
     """Write the progress after a step: fence, checkpoint, messages and budget in one statement and one commit.
 
-    Asynchronous commits are written at once and only don't wait for the disk. Raises LeaseLost where the token is stale
-    or the run may no longer go on, and django's IntegrityError where the steps are used up; then nothing is written.
+    Asynchronous commits are written at once and only don't wait for the disk. Raises LeaseLost where the token is
+    stale, Stopping where the run is to end, BudgetExhausted where the steps are used up; then nothing is written.
     """
     dump = _dump(snap.state)
     same = dump == snap.stored
+    row = _execute(_values(claim, snap, None if same else dump, sync=sync), snap)
+    if row is None:
+        if Run.objects.get(pk=claim.run_id).state in ENDING:
+            raise Stopping(f"{claim.run_ref} is to end")
+        raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; checkpoint refused")
+    claim.version, held, deadline_over, steps_over = row
+    snap.message_count += len(snap.said)
+    snap.said, snap.unwritten = [], 0
+    if not same:
+        snap.stored, snap.state_version = dump, claim.version
+    return Saved(held, deadline_over, steps_over)
+
+
+def _values(claim: Claim, snap: Snapshot, state: str | None, *, sync: bool) -> dict[str, Any]:
+    """What the checkpoint's statement takes; `state` is None where the stored one is still true."""
     first_no = snap.message_count + 1
     count = snap.message_count + len(snap.said)
-    values = {
+    return {
         "commit": "on" if sync else "off",
         "steps": snap.unwritten,
         "run": claim.run_id,
@@ -121,12 +142,12 @@ def save(claim: Claim, snap: Snapshot, done: tuple[str, int], *, sync: bool) -> 
         "version": claim.version,
         "lease": claim.lease,
         "kind": CheckpointKind.STEP.value,
-        "step": done[0],
-        "visit": done[1],
+        "step": snap.done[0],
+        "visit": snap.done[1],
         "next_step": snap.step,
         "next_visit": snap.visit,
-        "state": None if same else dump,
-        "state_version": snap.state_version if same else None,
+        "state": state,
+        "state_version": snap.state_version if state is None else None,
         "progress": json.dumps(snap.progress),
         "message_nos": list(range(first_no, count + 1)),
         "roles": [m.role for m in snap.said],
@@ -134,34 +155,40 @@ def save(claim: Claim, snap: Snapshot, done: tuple[str, int], *, sync: bool) -> 
         "message_count": count,
         "compaction_base": snap.compaction_base,
     }
-    row = _execute(values)
-    if row is None:
-        raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; checkpoint refused")
-    claim.version, held, deadline_over, steps_over = row
-    snap.message_count, snap.said, snap.unwritten = count, [], 0
-    if not same:
-        snap.stored, snap.state_version = dump, claim.version
-    return Saved(held, deadline_over, steps_over)
 
 
-def _execute(values: dict[str, Any]) -> tuple[Any, ...] | None:
+def _execute(values: dict[str, Any], snap: Snapshot) -> tuple[Any, ...] | None:
     faults.point("checkpoint.before_commit")
-    with connection.cursor() as cursor:
-        cursor.execute(CHECKPOINT, values)
-        row: tuple[Any, ...] | None = cursor.fetchone()
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(CHECKPOINT, values)
+            row: tuple[Any, ...] | None = cursor.fetchone()
+    except IntegrityError as error:
+        raise _steps_spent(error, snap) from error
     faults.point("checkpoint.after_commit")
     return row
+
+
+def _steps_spent(error: IntegrityError, snap: Snapshot) -> Exception:
+    """What a refused count of steps means: the work since the last checkpoint is not paid for, so it is not kept."""
+    if "budget_steps_within" not in str(error):
+        return error
+    snap.refused = True
+    return BudgetExhausted("steps", "the steps of its budget are used up")
 
 
 def write(run: Run, snap: Snapshot, kind: CheckpointKind, *, attempt: int) -> None:
     """Write a checkpoint of a locked run in the caller's transaction: at a suspension, an end, or an operator's edit.
 
-    Messages not yet written go with it. The run's row follows.
+    Messages and counts of steps not yet written go with it. The run's row follows. Raises BudgetExhausted; then the
+    caller's transaction must not commit.
     """
     assert connection.in_atomic_block
+    _count_steps(run, snap)
     dump = _dump(snap.state)
     same = dump == snap.stored
     version = run.version + 1
+    step, visit = _stood(run, snap, kind)
     Message.objects.bulk_create(
         Message(branch_id=snap.branch_id, no=snap.message_count + place, role=said.role, content=said.content)
         for place, said in enumerate(snap.said, 1)
@@ -173,8 +200,8 @@ def write(run: Run, snap: Snapshot, kind: CheckpointKind, *, attempt: int) -> No
         run=run,
         version=version,
         kind=kind.value,
-        step=run.step,
-        visit=run.visit,
+        step=step,
+        visit=visit,
         next_step=snap.step,
         next_visit=snap.visit,
         attempt=attempt,
@@ -192,6 +219,23 @@ def write(run: Run, snap: Snapshot, kind: CheckpointKind, *, attempt: int) -> No
         version=version, step=snap.step, visit=snap.visit, message_count=snap.message_count
     )
     run.refresh_from_db()
+
+
+def _stood(run: Run, snap: Snapshot, kind: CheckpointKind) -> tuple[str, int]:
+    """Which step a checkpoint stands behind: the one that ended, was stopped, or was replaced by an operator."""
+    if kind is CheckpointKind.END:
+        return snap.done
+    return (snap.step, snap.visit) if kind is CheckpointKind.SUSPEND else (run.step, run.visit)
+
+
+def _count_steps(run: Run, snap: Snapshot) -> None:
+    if not snap.unwritten:
+        return
+    try:
+        Budget.objects.filter(pk=run.budget_id).update(steps_used=F("steps_used") + snap.unwritten)
+    except IntegrityError as error:
+        raise _steps_spent(error, snap) from error
+    snap.unwritten = 0
 
 
 def _dump(state: Any) -> str:

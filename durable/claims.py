@@ -57,12 +57,11 @@ def let_go(run: Run, attempt: int, how: AttemptEnd) -> None:
 
 
 class Heartbeat(threading.Thread):
-    """Extends the lease from a connection of its own while a step takes long; says when the lease is lost."""
+    """Extends the lease from a connection of its own while a step takes long; tells the claim when it is lost."""
 
     def __init__(self, claim: Claim) -> None:
         super().__init__(name=f"heartbeat {claim.run_ref}", daemon=True)
         self.claim = claim
-        self.lost = threading.Event()
         self._over = threading.Event()
 
     def run(self) -> None:
@@ -71,7 +70,6 @@ class Heartbeat(threading.Thread):
             while not self._over.wait(self.claim.lease.total_seconds() / 3):
                 try:
                     if not still_held(self.claim):
-                        self.lost.set()
                         return
                 except Error:
                     log.warning("heartbeat of %s found no database", self.claim.run_ref)

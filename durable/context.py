@@ -15,7 +15,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError
 
-from durable import clock, frozen, messages, protocol, waits
+from durable import checkpoints, clock, frozen, messages, protocol, waits
 from durable.checkpoints import Said, Snapshot
 from durable.digest import digest, plain
 from durable.errors import (
@@ -23,6 +23,7 @@ from durable.errors import (
     EffectFailed,
     EffectRefused,
     InterlockError,
+    Invalid,
     LeaseLost,
     StepTimeout,
     Stopping,
@@ -36,6 +37,9 @@ from durable.tools import Tool
 from durable.transitions import Claim
 from durable.vendor import Receipt
 from durable.waits import OPERATOR, WaitSpec
+
+#: Beyond this a wait is a mistake, and the database's clock could overflow.
+_LONGEST_WAIT = timedelta(days=3660)
 
 
 class EventTimeout(InterlockError):
@@ -72,8 +76,9 @@ class RunContext:
         self.said: list[Said] = []
         self._claim, self._snap = claim, snap
         self._effects = self._reads = self._waits = 0
-        self._over = ""
         self._deadline = clock.elapsed() + timeout.total_seconds()
+        self.over: BaseException | None = None  # what ended this execution, for whoever swallowed it
+        self.inside = 0  # depth of calls into the engine: no time limit interrupts those
         self.acted = False  # an effect was asked for: checkpoints around it are synchronous
 
     # Effects
@@ -85,7 +90,9 @@ class RunContext:
         good), which a step may catch and go on from.
         """
         with self._engine():
-            return protocol.perform(self._claim, self._ask(tool, args))
+            asked = self._ask(tool, args)
+            self._write_earlier_steps()
+            return protocol.perform(self._claim, asked)
 
     def effects(self, *wishes: Wish) -> list[Receipt | EffectRefused | EffectFailed]:
         """Ask for several effects of one turn: all are recorded, the ungated ones act, then the run waits for the rest.
@@ -94,6 +101,7 @@ class RunContext:
         """
         with self._engine():
             asks = [self._ask(wish.tool, wish.args) for wish in wishes]
+            self._write_earlier_steps()
             answers: list[Receipt | EffectRefused | EffectFailed] = []
             pending: list[object] = []
             for one in asks:
@@ -113,9 +121,19 @@ class RunContext:
         self._effects, self.acted = ordinal, True
         return asked
 
+    def _write_earlier_steps(self) -> None:
+        """Let no intent be on record without the steps before it: a crash would take them another way (`exit` mode).
+
+        Lazily: the intent's own commit waits for the disk, and takes everything before it along.
+        """
+        if self._snap.unwritten:
+            checkpoints.save(self._claim, self._snap, sync=False)
+
     def _words(self) -> str:
         """What this step has said so far, for the people who are asked about its effect."""
-        return "\n".join(said.content if isinstance(said.content, str) else str(said.content) for said in self.said)
+        return "\n".join(
+            said.content if isinstance(said.content, str) else str(said.content) for said in self.said
+        )
 
     # Results worth keeping
 
@@ -129,7 +147,7 @@ class RunContext:
                 return found.result
         result = tool.function(**tool.typed(proposal.args))
         with self._engine():
-            result = plain(result, f"result of {tool.name}")
+            result = plain(frozen.mended(result), f"result of {tool.name}")
             frozen.keep(self._claim, place, tool.name, proposal.digest, result, tool.facts.freshness)
             return result
 
@@ -149,7 +167,7 @@ class RunContext:
             reserved = frozen.reserve_model(self._claim, place, name, asked, tokens)
         answer, cost = model(request)
         with self._engine():
-            answer = plain(answer, f"answer of {model.__name__}")
+            answer = plain(frozen.mended(answer), f"answer of {model.__name__}")
             frozen.bill_model(self._claim, reserved, answer, cost)
             return answer
 
@@ -186,6 +204,7 @@ class RunContext:
     def sleep(self, length: timedelta) -> None:
         """Wait without costing anything: no thread, no lease, no query, for a minute or a month."""
         with self._engine():
+            _check_length(length, "length")
             self._wait(WaitKind.TIMER, "sleep", length)
 
     def wait_for(self, name: str, *, within: timedelta) -> Any:
@@ -194,6 +213,7 @@ class RunContext:
         """
         with self._engine():
             check_text(name, "name")
+            _check_length(within, "within")
             wait = self._wait(WaitKind.EVENT, name, within)
         if wait.state == WaitState.RESOLVED:
             return wait.answer
@@ -212,36 +232,48 @@ class RunContext:
     @contextmanager
     def _engine(self) -> Iterator[None]:
         """Every call goes through here: a run object that is over refuses, and what ends it can't be swallowed."""
-        if self._over:
-            raise Suspension() if self._over == "suspended" else LeaseLost(f"{self.ref}: {self._over}")
-        if clock.elapsed() > self._deadline:
-            raise StepTimeout(f"step {self.step} of {self.ref} ran past its time limit")
+        if self._claim.lost and self.over is None:
+            self.over = LeaseLost(f"{self.ref}: the heartbeat lost the lease")
+        if self.over is not None:
+            raise self.over
+        self._check_time()
+        self.inside += 1
         try:
             yield
-        except (Suspension, Stopping):
-            self._over = "suspended"
-            raise
-        except LeaseLost:
-            self._over = "the lease is lost"
+        except (Suspension, Stopping, LeaseLost) as end:
+            self.over = end
             raise
         except (DatabaseError, InterfaceError) as error:
-            self._over = "the connection is lost"
-            raise LeaseLost(f"{self.ref}: {error}") from error
+            self.over = LeaseLost(f"{self.ref}: {error}")
+            raise self.over from error
         except BudgetExhausted as error:
-            self._over = "suspended"
-            detail = {"sentence": str(error), "limit": error.limit}
-            raise Suspension(
-                WaitSpec(
-                    WaitKind.ATTENTION,
-                    Attention.BUDGET.value,
-                    self.step,
-                    self.visit,
-                    waits_for=OPERATOR,
-                    detail=detail,
-                )
-            ) from error
+            self.over = Suspension(self._spent(error))
+            raise self.over from error
+        finally:
+            self.inside -= 1
+        self._check_time()
+
+    def _check_time(self) -> None:
+        if clock.elapsed() > self._deadline:
+            raise StepTimeout(f"step {self.step} of {self.ref} ran past its time limit")
+
+    def _spent(self, error: BudgetExhausted) -> WaitSpec:
+        detail = {"sentence": str(error), "limit": error.limit}
+        return WaitSpec(
+            WaitKind.ATTENTION,
+            Attention.BUDGET.value,
+            self.step,
+            self.visit,
+            waits_for=OPERATOR,
+            detail=detail,
+        )
 
     @property
     def effects_asked(self) -> int:
         """How many effects this execution has asked for."""
         return self._effects
+
+
+def _check_length(length: timedelta, field: str) -> None:
+    if not timedelta(0) <= length <= _LONGEST_WAIT:
+        raise Invalid(field, f"must be from 0 to {_LONGEST_WAIT.days} days")

@@ -7,17 +7,20 @@ never ages; its tokens are reserved before the call and billed after, both durab
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, Q
 
-from durable.errors import BudgetExhausted
+from durable.errors import BudgetExhausted, LeaseLost
 from durable.ledger import Place
 from durable.models import Budget, Frozen, Run
 from durable.models.fields import Clock
+from durable.text import MAX_DEPTH, mend
 from durable.transitions import Claim, hold_claim
+from durable.transitions.hot import KEEP
 
 
 def at(claim: Claim, place: Place, tool: str, args_digest: str) -> Frozen | None:
@@ -39,26 +42,38 @@ def still_good(frozen: Frozen, *, effects_recorded: bool) -> bool:
     return Frozen.objects.filter(pk=frozen.pk, fresh_until__gt=Clock()).exists()
 
 
+def mended(value: Any, levels: int = MAX_DEPTH) -> Any:
+    """Return what came from outside with the text that can't be stored (NUL, half an emoji) replaced by U+FFFD."""
+    if isinstance(value, str):
+        return mend(value)
+    if isinstance(value, dict) and levels:
+        return {mended(key): mended(item, levels - 1) for key, item in value.items()}
+    if isinstance(value, list | tuple) and levels:
+        return [mended(item, levels - 1) for item in value]
+    return value
+
+
 def keep(
     claim: Claim, place: Place, tool: str, args_digest: str, result: Any, freshness: timedelta | None
 ) -> None:
-    """Freeze a read's result in place of what stood there. Raises LeaseLost."""
-    with transaction.atomic():
-        hold_claim(claim)
-        Frozen.objects.update_or_create(
-            run_id=claim.run_id,
-            step=place.step,
-            visit=place.visit,
-            ordinal=place.ordinal,
-            defaults={
-                "tool": tool,
-                "args_digest": args_digest,
-                "result": result,
-                "answered": True,
-                "fetched_at": Clock(),
-                "fresh_until": None if freshness is None else Clock() + freshness,
-            },
-        )
+    """Freeze a read's result in place of what stood there, in one lazy commit. Raises LeaseLost."""
+    values: dict[str, Any] = {
+        "run": claim.run_id,
+        "attempt": claim.attempt,
+        "nonce": claim.nonce,
+        "lease": claim.lease,
+        "step": place.step,
+        "visit": place.visit,
+        "ordinal": place.ordinal,
+        "tool": tool,
+        "digest": args_digest,
+        "result": json.dumps(result),
+        "freshness": freshness,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(KEEP, values)
+        if cursor.rowcount != 1:
+            raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; nothing was frozen")
 
 
 def reserve_model(claim: Claim, place: Place, model: str, args_digest: str, tokens: int) -> Frozen:

@@ -17,6 +17,7 @@ from django.conf import settings
 from pydantic import BaseModel, ValidationError
 
 from durable.budget import Budget
+from durable.digest import plain
 from durable.errors import Incompatible, Invalid, UnknownAgent
 from durable.states import Durability
 from durable.text import check_json
@@ -89,7 +90,9 @@ class Agent:
         for name, value in vars(cls).items():
             facts = getattr(value, _MARK, None)
             if facts is not None and hasattr(Agent, name):
-                raise TypeError(f"{cls.__name__}: a step can't be called {name}; every agent has that name already")
+                raise TypeError(
+                    f"{cls.__name__}: a step can't be called {name}; every agent has that name already"
+                )
             if facts is not None:
                 found[name] = Step(name, value, facts)
         cls.steps = found
@@ -120,6 +123,25 @@ class Agent:
         """Return a start's input as plain JSON. Raises Invalid naming the field and the rule."""
         check_json(value, "input")
         return value if cls.Input is None else _validated(cls.Input, value, "input")
+
+    @classmethod
+    def check_stored(cls, stored_input: Any, state: dict[str, Any]) -> None:
+        """Refuse a run that this code does not understand, by its input or its state. Raises Incompatible."""
+        try:
+            cls.check_input(stored_input)
+        except Invalid as error:
+            raise Incompatible(f"the input of the run does not fit the code of {cls.name}: {error}") from None
+        cls.check_state(state)
+
+    @classmethod
+    def check_result(cls, state: dict[str, Any], result: Any) -> None:
+        """Refuse what a step leaves behind and a later one could not read. Raises Invalid."""
+        check_json(state, "state")
+        plain(result, "result")
+        try:
+            cls.check_state(state)
+        except Incompatible as error:
+            raise Invalid("state", str(error)) from None
 
     @classmethod
     def check_state(cls, state: dict[str, Any]) -> None:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from durable import journal, runs
 from durable.models import Checkpoint, Frozen, Run
@@ -36,7 +35,16 @@ class Pruned:
 def prunable(keep: timedelta = KEEP) -> QuerySet[Run]:
     """Return the ended runs that still hold intermediates older than `keep`."""
     ended = Run.objects.filter(state__in=[s.value for s in ENDED], ended_at__lt=Clock() - keep)
-    return ended.filter(checkpoints__version__lt=F("version")).distinct().order_by("id")
+    frozen = Exists(Frozen.objects.filter(run=OuterRef("pk")))
+    return ended.filter(Exists(_doomed().filter(run=OuterRef("pk"))) | frozen).order_by("id")
+
+
+def _doomed() -> QuerySet[Checkpoint]:
+    """What may go: not the newest, not what a fork began from, nor the row that holds the state of either."""
+    forks = Exists(Run.objects.filter(parent=OuterRef("run"), parent_version=OuterRef("version")))
+    kept = Checkpoint.objects.filter(Q(version=F("run__version")) | forks)
+    states = kept.filter(run=OuterRef("run"), state_version=OuterRef("version"))
+    return Checkpoint.objects.filter(~Exists(states), ~forks, version__lt=F("run__version"))
 
 
 def prune(
@@ -61,7 +69,7 @@ def _prune(run_ref: str, keep: timedelta, actor: str, reason: str) -> Pruned:
         run = lock_run(run_ref)
         if not prunable(keep).filter(pk=run.pk).exists():
             return Pruned()
-        gone, _ = _checkpoints(run).delete()
+        gone, _ = _doomed().filter(run=run).delete()
         frozen, _ = Frozen.objects.filter(run=run).delete()
         journal.record(
             run, EventKind.PRUNED, actor=actor, words=reason, body={"checkpoints": gone, "frozen": frozen}
@@ -70,14 +78,4 @@ def _prune(run_ref: str, keep: timedelta, actor: str, reason: str) -> Pruned:
 
 
 def _dry(run: Run) -> Pruned:
-    return Pruned(1, _checkpoints(run).count(), Frozen.objects.filter(run=run).count())
-
-
-def _checkpoints(run: Run) -> QuerySet[Checkpoint]:
-    """What may go: not the newest, nor the row that holds its state, nor what a fork began from (and that
-    one's state).
-    """
-    forked = run.forks.filter(parent_version__isnull=False).values_list("parent_version", flat=True)
-    kept: set[Any] = {run.version, *forked}
-    states = Checkpoint.objects.filter(run=run, version__in=kept).values_list("state_version", flat=True)
-    return Checkpoint.objects.filter(run=run).exclude(version__in=kept | set(states))
+    return Pruned(1, _doomed().filter(run=run).count(), Frozen.objects.filter(run=run).count())

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from django.db import DatabaseError, IntegrityError, InterfaceError, connection
+from django.db import DatabaseError, InterfaceError, connection
 
 from durable import checkpoints, claims, endings, plan, stepping
 from durable.checkpoints import Saved, Snapshot
 from durable.claims import beating
 from durable.context import GiveUp, RunContext
-from durable.errors import Incompatible, LeaseLost, Stopping, Suspension, UnknownAgent
+from durable.errors import BudgetExhausted, Incompatible, LeaseLost, Stopping, Suspension, UnknownAgent
 from durable.models import Run
+from durable.plan import Agent
 from durable.states import ENDING, Attention, Durability
 from durable.suspending import stuck, suspend
 from durable.transitions import Claim
@@ -38,6 +40,7 @@ def drive(run_ref: str) -> bool:
             _drive(claim)
     except LeaseLost as error:
         log.warning("attempt %s gives %s up: %s", claim.attempt, run_ref, error)
+        connection.close_if_unusable_or_obsolete()
     except (DatabaseError, InterfaceError) as error:
         log.warning(
             "attempt %s gives %s up, the database is away: %s", claim.attempt, run_ref, type(error).__name__
@@ -46,57 +49,91 @@ def drive(run_ref: str) -> bool:
     return True
 
 
-def _drive(claim: Claim) -> None:
-    run = Run.objects.select_related("budget").get(pk=claim.run_id)
+@dataclass(slots=True)
+class _Driven:
+    """A claimed run on its way forward, and the progress that it has made."""
+
+    claim: Claim
+    run: Run
     snap: Snapshot | None = None
+
+
+def _drive(claim: Claim) -> None:
+    driven = _Driven(claim, Run.objects.select_related("budget").get(pk=claim.run_id))
+    if driven.run.state in ENDING:
+        _end(claim, driven.run)
+        return
     try:
-        if run.state in ENDING:
-            endings.advance(claim, run)
-            return
+        _forward(driven)
+    except Stopping as stopping:
+        _turn(driven, stopping)
+
+
+def _forward(driven: _Driven) -> None:
+    """Take the run forward. Raises Stopping where something from outside stands in its way."""
+    claim, run = driven.claim, driven.run
+    try:
         if run.held:
             raise Stopping("held")
         agent = plan.get(run.agent)
-        snap = checkpoints.load(run)
-        agent.check_state(snap.state)
-        stepping.check_crashes(run, agent.at(run.step))
-        _steps(claim, run, agent, snap)
+        driven.snap = snap = checkpoints.load(run)
+        agent.check_stored(run.input, snap.state)
+        stepping.check_crashes(run, agent.at(snap.step))
+        stepping.check_limits(run)
+        _steps(driven, agent, snap)
     except Suspension as suspension:
-        suspend(claim, suspension.waits, snap)
-    except Stopping as stopping:
-        _turn(claim, snap, stopping)
+        _rest(driven, suspension.waits)
+    except BudgetExhausted as error:
+        _rest(driven, stepping.spent(error.limit, str(error)).waits)
     except UnknownAgent as error:
         stuck(claim, Attention.CODE_MISSING, str(error))
     except Incompatible as error:
         stuck(claim, Attention.INCOMPATIBLE, str(error))
 
 
-def _turn(claim: Claim, snap: Snapshot | None, stopping: Stopping) -> None:
+def _rest(driven: _Driven, reasons: Sequence[object]) -> None:
+    """Suspend. Steps that the budget has no room for are not kept: they are executed again, if it ever has."""
+    try:
+        suspend(driven.claim, reasons, driven.snap)
+    except BudgetExhausted as error:
+        suspend(driven.claim, stepping.spent(error.limit, str(error)).waits, None)
+
+
+def _turn(driven: _Driven, stopping: Stopping) -> None:
     """Something stopped the run from outside: a cancel, a hold, or a stop order. Turn to that."""
-    run = Run.objects.get(pk=claim.run_id)
-    if run.state in ENDING:
+    run = Run.objects.get(pk=driven.claim.run_id)
+    if run.state not in ENDING:
         try:
-            endings.advance(claim, run)
-        except Suspension as suspension:
-            suspend(claim, suspension.waits, None)
-        return
-    suspend(claim, stepping.stops(run, stopping), snap)
+            _rest(driven, stepping.stops(run, stopping))
+            return
+        except Stopping:
+            run.refresh_from_db()
+    _end(driven.claim, run)
 
 
-def _steps(claim: Claim, run: Run, agent: type[plan.Agent], snap: Snapshot) -> None:
+def _end(claim: Claim, run: Run) -> None:
+    try:
+        endings.advance(claim, run)
+    except Suspension as suspension:
+        suspend(claim, suspension.waits, None, ending=True)
+
+
+def _steps(driven: _Driven, agent: type[Agent], snap: Snapshot) -> None:
     """Execute steps until the run ends; what ends it otherwise is raised."""
-    mode = Durability(run.durability)
+    claim, run = driven.claim, driven.run
     body = agent()
     again = run.attempt > 1 or run.tries > 0
-    stepping.check_limits(run)
+    executed = 0
     while True:
         step = agent.at(snap.step)
         context = RunContext(claim, run, snap, snap.step, step.facts.timeout)
         try:
             following = stepping.execute(step, body, context)
+            agent.check_result(context.state, context.result)
+        except GiveUp as words:
+            stepping.give_up(claim, snap, str(words))
+            return
         except Exception as error:
-            if isinstance(error, GiveUp):
-                stepping.give_up(claim, str(error))
-                return
             stepping.retry(claim, step, snap, error, _place(error))
             return
         stepping.check_all_asked(context, claim, again=again)
@@ -104,23 +141,19 @@ def _steps(claim: Claim, run: Run, agent: type[plan.Agent], snap: Snapshot) -> N
         if following is None:
             stepping.complete(claim, snap, context)
             return
-        done = checkpoints.advance(snap, _name(agent, following), context.state, context.said)
-        if mode is Durability.EXIT and not context.acted:
-            continue
-        _go_on(_save(claim, snap, done, sync=mode is Durability.SYNC or context.acted))
+        checkpoints.advance(snap, _name(agent, following), context.state, context.said)
+        executed += 1
+        if _must_write(run, claim, context, executed):
+            sync = run.durability == Durability.SYNC or context.acted
+            _go_on(checkpoints.save(claim, snap, sync=sync))
 
 
-def _save(claim: Claim, snap: Snapshot, done: tuple[str, int], *, sync: bool) -> Saved:
-    try:
-        return checkpoints.save(claim, snap, done, sync=sync)
-    except IntegrityError as error:
-        if "budget_steps_within" not in str(error):
-            raise
-        raise stepping.spent("steps", "the steps of its budget are used up") from error
-    except LeaseLost:
-        if Run.objects.get(pk=claim.run_id).state in ENDING:
-            raise Stopping("the run is to end") from None
-        raise
+def _must_write(run: Run, claim: Claim, context: RunContext, executed: int) -> bool:
+    """Whether this step's end is written now: always, but in `exit` mode after an effect and at its limits alone."""
+    if run.durability != Durability.EXIT or context.acted or claim.wanted:
+        return True
+    limit = run.budget.steps_limit
+    return limit is not None and run.budget.steps_used + executed >= limit
 
 
 def _go_on(saved: Saved) -> None:
@@ -128,12 +161,12 @@ def _go_on(saved: Saved) -> None:
     if saved.held:
         raise Stopping("held")
     if saved.deadline_over:
-        raise stepping.spent("deadline", "its deadline is over; no further step starts")
+        raise stepping.spent("deadline", stepping.DEADLINE_OVER)
     if saved.steps_over:
-        raise stepping.spent("steps", "the steps of its budget are used up")
+        raise stepping.spent("steps", stepping.STEPS_USED)
 
 
-def _name(agent: type[plan.Agent], following: Callable[..., Any]) -> str:
+def _name(agent: type[Agent], following: Callable[..., Any]) -> str:
     name = getattr(following, "__name__", str(following))
     if name not in agent.steps:
         raise Incompatible(f"{agent.name} goes on to {name}, which is no step of it")

@@ -78,6 +78,8 @@ def start(
 
 def check_key(key: str) -> None:
     """Refuse a start key that is empty, too long, or no clean text."""
+    if not isinstance(key, str):
+        raise Invalid("key", f"must be text, not {type(key).__name__}")
     check_text(key, "key")
     if not 0 < len(key) <= KEY_LIMIT:
         raise Invalid("key", f"must have 1 to {KEY_LIMIT} characters, not {len(key)}")
@@ -172,7 +174,7 @@ def release(run_ref: str, *, actor: str, reason: str) -> None:
             raise Conflict(f"{run_ref} is not held")
         unhold(run, by=actor)
         record(run, EventKind.RELEASED, actor=actor, words=reason)
-        waits.wake(run)
+        waits.wake(run)  # not where it is stuck: then it goes on waiting for a person
         faults.point("command.before_commit")
     faults.point("command.after_commit")
 

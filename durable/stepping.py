@@ -4,53 +4,73 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
-from django.db.models import F
+from django.db import connection, transaction
 
 from durable import checkpoints, claims, faults, journal, waits
 from durable.checkpoints import Snapshot
 from durable.context import RunContext
 from durable.digest import plain
-from durable.errors import StepTimeout, Stopping, Suspension
+from durable.errors import BudgetExhausted, StepTimeout, Stopping, Suspension
 from durable.journal import ENGINE
 from durable.models import Budget, Effect, Run
 from durable.models.fields import Clock
 from durable.plan import Step
-from durable.states import OPEN, AttemptEnd, Attention, CheckpointKind, EventKind, RunState, WaitKind
+from durable.states import ENDING, OPEN, AttemptEnd, Attention, CheckpointKind, EventKind, RunState, WaitKind
 from durable.suspending import stuck
+from durable.text import cut, mend
 from durable.transitions import Claim, hold_claim, move_run
 from durable.waits import OPERATOR, WaitSpec
 
+DEADLINE_OVER = "its deadline is over; no further step starts"
+STEPS_USED = "the steps of its budget are used up"
+
 _LONGEST_BACKOFF = timedelta(minutes=5)
+_MOST_DOUBLINGS = 20
+_LONGEST_SENTENCE = 1_000
+#: Seconds after which the alarm of a step that swallowed it rings again.
+_ALARM_AGAIN = 0.5
 
 
 def execute(step: Step, body: object, context: RunContext) -> Any:
-    """Execute a step from its start. Returns what it returned: the following step, or None. Raises StepTimeout."""
-    with _time_limit(step):
-        return step.function(body, context)
+    """Execute a step from its start. Returns what it returned: the following step, or None. Raises StepTimeout.
+
+    What the engine raised to end the execution is raised again here, if the step has swallowed it.
+    """
+    try:
+        return _timed(step, body, context)
+    except StepTimeout:
+        # The author's code may have been cut off in the middle of a query of its own.
+        connection.close()
+        raise
+    finally:
+        if context.over is not None:
+            raise context.over
 
 
-@contextmanager
-def _time_limit(step: Step) -> Iterator[None]:
-    """Interrupt a step that runs too long. Signals reach the main thread only; elsewhere each call of the run
-    object checks.
+def _timed(step: Step, body: object, context: RunContext) -> Any:
+    """Interrupt a step that runs too long, but never inside the engine: an answer must reach the ledger.
+
+    Signals reach the main thread only; in others each call of the run object checks. The alarm rings again and again,
+    for code that swallows it.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+        return step.function(body, context)
+    on = True
 
-    def over(_signal: int, _frame: object) -> None:
-        raise StepTimeout(f"step {step.name} ran past its limit of {step.facts.timeout}")
+    def ring(_signal: int, _frame: object) -> None:
+        if on and not context.inside:
+            raise StepTimeout(f"step {step.name} ran past its limit of {step.facts.timeout}")
 
-    before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, step.facts.timeout.total_seconds())
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, step.facts.timeout.total_seconds(), _ALARM_AGAIN)
     try:
-        yield
+        try:
+            return step.function(body, context)
+        finally:
+            on = False
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -66,9 +86,9 @@ def check_crashes(run: Run, step: Step) -> None:
 def check_limits(run: Run) -> None:
     """Refuse to begin where the budget's steps or deadline are over."""
     if Budget.objects.filter(pk=run.budget_id, deadline__lte=Clock()).exists():
-        raise spent("deadline", "its deadline is over; no further step starts")
+        raise spent("deadline", DEADLINE_OVER)
     if run.budget.steps_limit is not None and run.budget.steps_used >= run.budget.steps_limit:
-        raise spent("steps", "the steps of its budget are used up")
+        raise spent("steps", STEPS_USED)
 
 
 def spent(limit: str, sentence: str) -> Suspension:
@@ -93,22 +113,31 @@ def stops(run: Run, stopping: Stopping) -> list[object]:
 
 
 def retry(claim: Claim, step: Step, snap: Snapshot, error: Exception, place: str) -> None:
-    """Count a failed execution; queue the next one after a pause, or put the run before a person when all are spent."""
-    run = Run.objects.get(pk=claim.run_id)
-    sentence = f"step {snap.step} failed: {type(error).__name__}: {error}"[:1000] + (
-        f" ({place})" if place else ""
-    )
-    if run.tries + run.crashes >= step.facts.retries:
-        stuck(claim, Attention.RETRIES, sentence, snap)
-        return
-    later = min(step.facts.backoff * 2**run.tries, _LONGEST_BACKOFF)
+    """Count a failed execution; queue the next one after a pause, or put the run before a person when all are spent.
+
+    Raises Stopping for a run that is to end: there nothing is executed again.
+    """
+    sentence = _sentence(f"step {snap.step} failed: {type(error).__name__}: {error}", place)
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
-        if run.state == RunState.RUNNING:
+        if run.state in ENDING:
+            raise Stopping(f"{run.ref} is {run.state}")
+        spent_all = run.tries + run.crashes >= step.facts.retries
+        if not spent_all:
             claims.let_go(run, claim.attempt, AttemptEnd.RETRYING)
-            move_run(run, RunState.QUEUED, tries=run.tries + 1, error=sentence, due_at=Clock() + later)
-        else:
-            Run.objects.filter(pk=run.pk).update(lease_until=None, worker="", due_at=Clock())
+            later = min(step.facts.backoff * 2 ** min(run.tries, _MOST_DOUBLINGS), _LONGEST_BACKOFF)
+            counted = {"tries": run.tries + 1, "error": sentence}
+            if run.held:
+                move_run(run, RunState.SUSPENDED, **counted)
+            else:
+                move_run(run, RunState.QUEUED, due_at=Clock() + later, **counted)
+    if spent_all:
+        stuck(claim, Attention.RETRIES, sentence)
+
+
+def _sentence(words: str, place: str = "") -> str:
+    """An error in the words that a person reads, without what can't be stored."""
+    return cut(mend(words), _LONGEST_SENTENCE) + (f" ({place})" if place else "")
 
 
 def check_all_asked(context: RunContext, claim: Claim, *, again: bool) -> None:
@@ -125,33 +154,44 @@ def check_all_asked(context: RunContext, claim: Claim, *, again: bool) -> None:
         raise Suspension(attention(Attention.NOT_ASKED_AGAIN, sentence))
 
 
-def give_up(claim: Claim, sentence: str) -> None:
-    """Turn the run towards failure; whatever is open gets settled first."""
+def give_up(claim: Claim, snap: Snapshot, words: str) -> None:
+    """Turn the run towards failure; whatever is open gets settled first. Raises Stopping where it is to end already."""
+    if snap.unwritten:
+        try:
+            checkpoints.save(claim, snap, sync=False)
+        except BudgetExhausted:
+            snap.refused = True  # it fails from the checkpoint before
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
+        if run.state in ENDING:
+            raise Stopping(f"{run.ref} is {run.state}")
         claims.let_go(run, claim.attempt, AttemptEnd.ENDED)
-        move_run(run, RunState.FAILING, error=sentence, due_at=Clock(), lease_until=None)
+        move_run(run, RunState.FAILING, error=_sentence(words), due_at=Clock(), lease_until=None, worker="")
         waits.wake(run)
 
 
 def complete(claim: Claim, snap: Snapshot, context: RunContext) -> None:
-    """End a run whose last step is done: final checkpoint, result and event in one commit."""
-    run = Run.objects.get(pk=claim.run_id)
-    left = Effect.objects.filter(run=run, state__in=[s.value for s in OPEN]).first()
+    """End a run whose last step is done: final checkpoint, result and event in one commit.
+
+    Raises Stopping for a run that is held or to end, BudgetExhausted where its last step is one too many.
+    """
+    left = Effect.objects.filter(run_id=claim.run_id, state__in=[s.value for s in OPEN]).first()
     if left is not None:
         raise Suspension(
             attention(
                 Attention.NOT_ASKED_AGAIN, f"{left.key} is still {left.state}; the run can't end over it"
             )
         )
+    final = snap.copied()
+    checkpoints.advance(final, "", context.state, context.said)
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
-        checkpoints.advance(snap, "", context.state, context.said)
-        Budget.objects.filter(pk=run.budget_id).update(steps_used=F("steps_used") + snap.unwritten)
-        checkpoints.write(run, snap, CheckpointKind.END, attempt=claim.attempt)
+        if run.held or run.state in ENDING:
+            raise Stopping(f"{run.ref} is to stop")
+        checkpoints.write(run, final, CheckpointKind.END, attempt=claim.attempt)
         waits.withdraw_all(run, by=ENGINE)
         journal.record(run, EventKind.COMPLETED, actor=claim.actor, body={"attempt": claim.attempt})
         claims.let_go(run, claim.attempt, AttemptEnd.ENDED)
-        move_run(run, RunState.COMPLETED, result=plain(context.result, "result"))
+        move_run(run, RunState.COMPLETED, result=plain(context.result, "result"), error="")
         faults.point("end.before_commit")
     faults.point("end.after_commit")

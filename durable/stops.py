@@ -39,7 +39,7 @@ def lift(stop_id: int, *, actor: str, reason: str) -> int:
         raise Conflict("the order is lifted already")
     stopped = Wait.objects.filter(kind=WaitKind.HOLD.value, state=WaitState.OPEN.value, detail__stop=stop_id)
     count = 0
-    for wait in stopped.select_related("run"):
+    for wait in stopped.select_related("run").order_by("id"):
         with transaction.atomic():
             count += waits.resolve(lock_run(wait.run.ref), wait, by=actor)
     return count

@@ -12,25 +12,33 @@ from django.db import transaction
 
 from durable import claims, faults, waits, wakeup
 from durable.checkpoints import Snapshot, write
-from durable.models import Run, Wait
+from durable.errors import Stopping
+from durable.models import Run, Stop, Wait
 from durable.models.fields import Clock
 from durable.states import ENDING, AttemptEnd, Attention, CheckpointKind, RunState, WaitKind, WaitState
 from durable.transitions import Claim, hold_claim, move_run
 from durable.waits import WaitSpec
 
 
-def suspend(claim: Claim, reasons: Sequence[object], snap: Snapshot | None) -> RunState:
+def suspend(
+    claim: Claim, reasons: Sequence[object], snap: Snapshot | None, *, ending: bool = False
+) -> RunState:
     """Give the run up until one of `reasons` (waits, or waits to be) is answered. Returns the state it is left in.
 
-    Raises LeaseLost; then nothing is written.
+    Raises LeaseLost, BudgetExhausted, or (unless `ending` says that the run was driven towards its end) Stopping
+    for a run that was cancelled meanwhile: nobody is to be asked for what it wanted on its way forward. Then
+    nothing is written.
     """
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
+        if run.state in ENDING and not ending:
+            raise Stopping(f"{run.ref} is {run.state}")
         opened = [_wait(run, reason) for reason in reasons]
-        if snap is not None and run.state == RunState.RUNNING:
+        if snap is not None and not snap.refused:
             write(run, snap, CheckpointKind.SUSPEND, attempt=claim.attempt)
-        answered = [wait for wait in opened if wait.state != WaitState.OPEN]
-        _rest(run, answered=bool(answered) and not run.held)
+        # Without anything open to wait for, whatever it was has been answered already.
+        still = [wait.state == WaitState.OPEN for wait in opened]
+        _rest(run, answered=not all(still) or not still)
         claims.let_go(run, claim.attempt, AttemptEnd.SUSPENDED)
         faults.point("suspend.before_commit")
     faults.point("suspend.after_commit")
@@ -49,9 +57,12 @@ def _wait(run: Run, reason: object) -> Wait:
         return reason
     assert isinstance(reason, WaitSpec)
     if reason.kind is WaitKind.ATTENTION:
+        evidence = {name: value for name, value in reason.detail.items() if name != "sentence"}
         return waits.open_attention(
-            run, Attention(reason.name), reason.detail["sentence"], effect=reason.effect
+            run, Attention(reason.name), reason.detail["sentence"], effect=reason.effect, evidence=evidence
         )
+    if reason.kind is WaitKind.HOLD and _lifted(reason.detail.get("stop")):
+        return Wait(state=WaitState.RESOLVED.value)
     wait = waits.open_wait(run, reason)
     signal = waits.waiting_signal(run, reason.name) if reason.kind is WaitKind.EVENT else None
     if signal is not None:
@@ -60,7 +71,13 @@ def _wait(run: Run, reason: object) -> Wait:
     return wait
 
 
+def _lifted(stop: int | None) -> bool:
+    """Whether a stop order is over. Locks it, so that who lifts it sees the wait, or this sees it lifted."""
+    return stop is not None and not Stop.objects.select_for_update().filter(pk=stop, lifted_at=None).exists()
+
+
 def _rest(run: Run, *, answered: bool) -> None:
+    answered = answered and not run.held
     if run.state in ENDING:
         Run.objects.filter(pk=run.pk).update(
             lease_until=None, worker="", due_at=Clock() if answered else None

@@ -18,7 +18,7 @@ from durable.errors import Conflict, Invalid, NotFound
 from durable.models import Effect, Run, Signal, Wait
 from durable.models.fields import Clock
 from durable.states import ENDED, Attention, EventKind, RunState, WaitKind, WaitState
-from durable.text import check_json, check_text
+from durable.text import check_json, check_text, mend
 from durable.transitions import close_wait, lock_run, move_run
 
 #: Who looks at what is stuck.
@@ -72,6 +72,7 @@ def open_attention(
     evidence: dict[str, Any] | None = None,
 ) -> Wait:
     """Put a locked run before a person, with the reason in one sentence. The run is stuck until somebody answers."""
+    sentence = mend(sentence)
     spec = WaitSpec(
         WaitKind.ATTENTION,
         reason.value,
@@ -82,6 +83,9 @@ def open_attention(
         ordinal=effect.pk if effect else 0,
         detail={"sentence": sentence, **(evidence or {})},
     )
+    found = at(run.pk, spec)
+    if found is not None and found.state == WaitState.OPEN:
+        return found
     wait = open_wait(run, spec)
     journal.record(
         run,
@@ -94,8 +98,12 @@ def open_attention(
 
 
 def wake(run: Run) -> None:
-    """Queue a locked, suspended run and tell the workers after the commit. Not while an operator holds it."""
-    if run.held:
+    """Queue a locked, suspended run and tell the workers after the commit.
+
+    Not while an operator holds it, nor while it is stuck: an answer to something else is kept until a person has
+    acted.
+    """
+    if run.held or (run.state == RunState.SUSPENDED and _stuck(run)):
         return
     if run.state == RunState.SUSPENDED:
         move_run(run, RunState.QUEUED)
@@ -103,6 +111,11 @@ def wake(run: Run) -> None:
     elif run.state not in ENDED and run.lease_until is None:
         Run.objects.filter(pk=run.pk).update(due_at=Clock())
         wakeup.announce(run.ref)
+
+
+def _stuck(run: Run) -> bool:
+    attention = {"kind": WaitKind.ATTENTION.value, "state": WaitState.OPEN.value, "effect": None}
+    return Wait.objects.filter(run=run, **attention).exists()
 
 
 def resolve(run: Run, wait: Wait, *, by: str, answer: Any = None, to: WaitState = WaitState.RESOLVED) -> bool:
@@ -139,8 +152,11 @@ def of_effect(effect: Effect) -> list[Wait]:
 
 
 def withdraw_all(run: Run, *, by: str, keep: frozenset[WaitKind] = frozenset()) -> list[Wait]:
-    """Withdraw the open waits of a locked run that is about to end or be cancelled. Returns those withdrawn."""
-    gone = [w for w in open_waits(run) if w.kind not in keep]
+    """Withdraw the open waits of a locked run that is about to end or be cancelled. Returns those withdrawn.
+
+    An alarm stays: what it says about the world is no less true when the run is over.
+    """
+    gone = [w for w in open_waits(run) if w.kind not in keep and not w.detail.get("alarm")]
     for wait in gone:
         close_wait(wait, WaitState.WITHDRAWN, by=by)
     return gone

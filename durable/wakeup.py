@@ -12,7 +12,6 @@ from functools import partial
 
 from celery import current_app
 from django.db import transaction
-from kombu.exceptions import OperationalError
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +34,9 @@ def publish(run_ref: str) -> bool:
         return False
     try:
         current_app.send_task(DRIVE, [run_ref], retry=False, ignore_result=True)
-    except (OperationalError, OSError) as error:
+    except (
+        Exception
+    ) as error:  # the work is committed: whatever is wrong with the broker, nobody is told "failed"
         _silent_until = time.monotonic() + PAUSE
         log.warning("broker away, the sweeper carries on: %s", type(error).__name__)
         return False

@@ -17,7 +17,8 @@ class Claim:
     """A worker's right to a run: the fencing token, and what the claim was made with.
 
     `version` follows the run's newest checkpoint as this worker writes them: a checkpoint names the version
-    that it follows.
+    that it follows. Through `lost` (the lease is gone) and `wanted` (a hold or a cancel waits) the heartbeat speaks
+    to the worker.
     """
 
     run_id: int
@@ -28,6 +29,8 @@ class Claim:
     lease: timedelta
     seal_key: bytes
     version: int
+    lost: bool = False
+    wanted: bool = False
 
     @property
     def actor(self) -> str:
@@ -63,5 +66,12 @@ def still_held(claim: Claim) -> bool:
     """Extend the lease (the heartbeat). False means that the attempt is over and its worker must stop."""
     values: list[Any] = [claim.lease, claim.run_id, claim.attempt, claim.nonce]
     with connection.cursor() as cursor:
-        cursor.execute(f"UPDATE durable_run SET lease_until = clock_timestamp() + %s WHERE {_HELD}", values)
-        return bool(cursor.rowcount == 1)
+        cursor.execute(
+            f"UPDATE durable_run SET lease_until = clock_timestamp() + %s WHERE {_HELD} "
+            "RETURNING held OR state = 'cancelling'",
+            values,
+        )
+        row = cursor.fetchone()
+    claim.lost = row is None
+    claim.wanted = row is not None and bool(row[0])
+    return row is not None

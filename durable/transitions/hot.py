@@ -1,8 +1,8 @@
 """The fused statements of the hot path: one round trip and one commit each, however long the run.
 
-`CLAIM` takes a due run; `CHECKPOINT` ends a step. Both check and write in one statement, so that no reader ever sees
-half of it. The answer of `CHECKPOINT` tells the worker what it must know before the next step: whether the deadline is
-over and whether an operator holds the run.
+`CLAIM` takes a due run; `CHECKPOINT` ends a step; `KEEP` freezes what a read returned. Each checks and writes in one
+statement, so that no reader ever sees half of it. The answer of `CHECKPOINT` tells the worker what it must know before
+the next step: whether the deadline is over and whether an operator holds the run.
 """
 
 from __future__ import annotations
@@ -70,4 +70,22 @@ WITH mode AS (
 SELECT fenced.version, fenced.held, coalesce(spent.deadline <= clock_timestamp(), false),
        spent.steps_limit IS NOT NULL AND spent.steps_used >= spent.steps_limit
 FROM fenced, spent
+"""
+
+KEEP = """
+WITH mode AS (
+    SELECT set_config('synchronous_commit', 'off', true)
+), fenced AS (
+    UPDATE durable_run r SET lease_until = clock_timestamp() + %(lease)s FROM mode
+    WHERE r.id = %(run)s AND r.attempt = %(attempt)s AND r.nonce = %(nonce)s AND r.lease_until > clock_timestamp()
+    RETURNING r.id
+)
+INSERT INTO durable_frozen (run_id, step, visit, ordinal, tool, args_digest, result, answered, reserved, tokens,
+    fetched_at, fresh_until)
+SELECT id, %(step)s, %(visit)s, %(ordinal)s, %(tool)s, %(digest)s, %(result)s::jsonb, true, 0, 0,
+    clock_timestamp(), clock_timestamp() + %(freshness)s::interval
+FROM fenced
+ON CONFLICT (run_id, step, visit, ordinal) DO UPDATE
+SET tool = excluded.tool, args_digest = excluded.args_digest, result = excluded.result, answered = true,
+    fetched_at = excluded.fetched_at, fresh_until = excluded.fresh_until
 """

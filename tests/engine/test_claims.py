@@ -1,0 +1,197 @@
+"""Claims: one worker at a time, on the database's clock; whoever was paused too long writes nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+
+from durable import checkpoints, claims, frozen, journal, suspending
+from durable.errors import LeaseLost
+from durable.ledger import Ask, Place, record
+from durable.models import Attempt, Checkpoint, Effect, Frozen, LedgerEvent, Run, Wait
+from durable.states import Attention, EffectState, RunState
+from durable.transitions import Claim, still_held
+from tests.engine import agents, desk
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _world() -> Iterator[None]:
+    with agents.world():
+        yield
+
+
+def held(run: Run) -> Claim:
+    claim = claims.claim(run.ref)
+    assert claim is not None
+    return claim
+
+
+def stolen(run: Run) -> tuple[Claim, Claim]:
+    """A worker that slept through its lease, and the one that took over."""
+    old = held(run)
+    desk.time_passes(minutes=5)
+    return old, held(run)
+
+
+def until(true: Callable[[], bool], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not become true in time"
+
+
+def row(run: Run) -> dict[str, Any]:
+    return dict(Run.objects.values().get(pk=run.pk))
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["queued", "lease run out"])
+def test_of_two_workers_that_come_at_once_one_gets_the_run(lost: bool) -> None:
+    for _ in range(10):
+        run = agents.start("Looper")
+        if lost:
+            held(run)
+            desk.time_passes(minutes=5)
+        gate = Barrier(2)
+
+        def take(run: Run = run, gate: Barrier = gate) -> Claim | None:
+            try:
+                gate.wait(5)
+                return claims.claim(run.ref)
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(2) as pool:
+            got = [one.result() for one in (pool.submit(take), pool.submit(take))]
+        winners = [claim for claim in got if claim is not None]
+        assert len(winners) == 1
+        run.refresh_from_db()
+        assert (run.attempt, run.nonce) == (winners[0].attempt, winners[0].nonce)
+
+
+def test_a_held_run_is_nobody_elses_until_its_lease_is_over() -> None:
+    run = agents.start("Looper")
+    first = held(run)
+    assert claims.claim(run.ref) is None
+    desk.time_passes(minutes=5)
+    second = held(run)
+    assert second.attempt == first.attempt + 1
+    assert second.nonce != first.nonce
+
+
+@pytest.mark.parametrize("taken", [True, False], ids=["another worker has it", "nobody has it yet"])
+def test_a_stale_worker_writes_nothing(taken: bool) -> None:
+    run = agents.start("Looper")
+    if taken:
+        old, _ = stolen(run)
+    else:
+        old = held(run)
+        desk.time_passes(minutes=5)
+    snap = checkpoints.load(run)
+    checkpoints.advance(snap, "turn", {"turns": 99}, [checkpoints.Said("agent", "from the grave")])
+    ask = Ask.of(agents.pay, {"order": "1", "amount": "40", "currency": "EUR"}, Place("turn", 1, 1))
+    before = row(run)
+    writes: list[Callable[[], Any]] = [
+        lambda: checkpoints.save(old, snap, sync=True),
+        lambda: frozen.keep(old, Place("turn", 1, 1), "read_price", "0" * 64, 1, None),
+        lambda: frozen.reserve_model(old, Place("turn", 1, 1), "think", "0" * 64, 10),
+        lambda: record(old, ask),
+        lambda: suspending.stuck(old, Attention.RETRIES, "from the grave"),
+    ]
+    for write in writes:
+        with pytest.raises(LeaseLost):
+            write()
+    assert not still_held(old)
+    assert old.lost
+    assert row(run) == before
+    assert [Checkpoint.objects.count(), Frozen.objects.count(), Effect.objects.count()] == [1, 0, 0]
+    assert Wait.objects.count() == 0
+
+
+def test_an_answer_that_comes_after_the_lease_is_kept_and_changes_no_state() -> None:
+    run = agents.start("Walker")
+    agents.meanwhile.append(lambda call: takeover(run))
+    desk.drive(run)
+    effect = Effect.objects.get(run=run)
+    assert effect.state == EffectState.PENDING
+    late = LedgerEvent.objects.get(run_ref=run.ref, kind="late answer")
+    assert f"re_{effect.key}" in late.body
+    assert (run.attempt, run.state) == (2, RunState.RUNNING)
+    desk.time_passes(minutes=5)
+    desk.drive(run)
+    assert run.state == RunState.COMPLETED
+    assert [key for key, _ in agents.asked if key.startswith("run-")] == [effect.key]
+    assert len(agents.moved) == 1
+
+
+def takeover(run: Run) -> None:
+    """Another worker takes the run while the first one is at the vendor's."""
+
+    def take() -> None:
+        desk.time_passes(minutes=5)
+        held(run)
+        connection.close()
+
+    thread = Thread(target=take)
+    thread.start()
+    thread.join()
+
+
+def test_the_heartbeat_keeps_the_lease_from_a_connection_of_its_own(settings: Any) -> None:
+    settings.LEASE_SECONDS = timedelta(seconds=0.3)
+    run = agents.start("Looper")
+    claim = held(run)
+    with transaction.atomic(), claims.beating(claim):
+        first = row(run)["lease_until"]
+        until(lambda: row(run)["lease_until"] > first + timedelta(seconds=0.5))
+    assert claims.claim(run.ref) is None or row(run)["attempt"] == 2
+
+
+def test_the_heartbeat_tells_its_worker_that_the_lease_is_lost(settings: Any) -> None:
+    run = agents.start("Looper")
+    settings.LEASE_SECONDS = timedelta(seconds=0.3)
+    claim = held(run)
+    with claims.beating(claim) as heart:
+        Run.objects.filter(pk=run.pk).update(nonce="another")
+        until(lambda: not heart.is_alive())
+    assert claim.lost
+
+
+def test_a_run_that_kills_its_workers_is_put_before_a_person() -> None:
+    run = agents.start("Looper")
+    for _ in range(4):
+        held(run)
+        desk.time_passes(minutes=5)
+    desk.drive(run)
+    wait = Wait.objects.get(run=run)
+    assert (run.state, wait.name) == (RunState.SUSPENDED, Attention.CRASH_LOOP)
+    assert "4 workers" in wait.detail["sentence"]
+    assert list(Attempt.objects.filter(run=run).order_by("number").values_list("number", "how")) == [
+        (1, "lost"),
+        (2, "lost"),
+        (3, "lost"),
+        (4, "lost"),
+        (5, "suspended"),
+    ]
+    kinds = [event.kind for event in journal.events(run.ref)]
+    assert kinds.count("attempt lost") == 4
+
+
+def test_a_step_that_gets_done_forgives_the_crashes_before_it() -> None:
+    run = agents.start("Looper", {"turns": 30})
+    for turn in range(1, 6):
+        claim = held(run)
+        snap = checkpoints.load(run)
+        checkpoints.advance(snap, "turn", {"turns": turn}, [])
+        checkpoints.save(claim, snap, sync=False)
+        desk.time_passes(minutes=5)
+        run.refresh_from_db()
+    desk.drive(run)
+    assert run.state == RunState.COMPLETED
