@@ -19,6 +19,7 @@ from durable.errors import Conflict
 from durable.gatekeeper import Question, Requirement
 from durable.models import Effect, Wait
 from durable.models.fields import Clock
+from durable.states import EffectState
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +82,8 @@ class Gatekeeper:
 
 
 def _why_not(effect: Effect) -> str | None:
+    if effect.state == EffectState.PENDING and effect.approved_round is None:
+        return _policy_against(effect)  # nobody had to be asked, so nobody's yes can have lapsed
     gate = Gate.objects.select_for_update().filter(effect=effect, round=effect.round).first()
     if gate is None:
         return f"nobody was asked about round {effect.round}"
@@ -88,7 +91,8 @@ def _why_not(effect: Effect) -> str | None:
         return f"its gate is {gate.state}"
     if gate.digest != effect.digest:
         return "the approval was for another payload"
-    if gate.act_by is None or db_now() > gate.act_by:
+    # Act-by is for the first send; a repeat under the same key uses nothing anew.
+    if gate.used_at is None and (gate.act_by is None or db_now() > gate.act_by):
         return "the approval was not used in time"
     return _approvers_gone(gate) or _policy_against(effect)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from durable import journal, ledger, protocol, tools, vault
-from durable.errors import EffectFailed, EffectRefused, UnknownTool
+from durable.errors import EffectFailed, EffectRefused, Invalid, UnknownTool
 from durable.ledger import Ask, outcome
 from durable.models import Effect, LedgerEvent, Run
 from durable.states import EffectState, EventKind
@@ -24,6 +24,7 @@ class Undone:
 
     effect: Effect
     how: str  # undone, not undoable, failed, refused, stopped
+    why: str = ""
 
 
 def to_undo(run: Run) -> list[Effect]:
@@ -51,23 +52,23 @@ def advance(claim: Claim, run: Run) -> list[Undone]:
 
 
 def _undo(claim: Claim, run: Run, effect: Effect, broken: set[str]) -> Undone:
+    assert effect.proof is not None
     try:
         tool = tools.get(effect.tool)
-    except UnknownTool:
-        return Undone(effect, "not undoable")
-    if tool.undo_act is None:
-        return Undone(effect, "not undoable")
-    if broken & set(tool.undo_act.depends_on):
-        return Undone(effect, "stopped")
-    assert effect.proof is not None
-    receipt = outcome.receipt_from(vault.unseal(claim.seal_key, effect.proof))
-    args = vault.unseal(claim.seal_key, effect.payload)["args"]
+        if tool.undo_act is None:
+            return Undone(effect, "not undoable")
+        if broken & set(tool.undo_act.depends_on):
+            return Undone(effect, "stopped")
+        receipt = outcome.receipt_from(vault.unseal(claim.seal_key, effect.proof))
+        ask = Ask.to_undo(tool, effect, vault.unseal(claim.seal_key, effect.payload)["args"], receipt)
+    except (UnknownTool, Invalid, vault.Tampered) as error:
+        return Undone(effect, "not undoable", str(error))
     try:
-        protocol.perform(claim, Ask.to_undo(tool, effect, args, receipt))
-    except EffectFailed:
-        return Undone(effect, "failed")
-    except EffectRefused:
-        return Undone(effect, "refused")
+        protocol.perform(claim, ask)
+    except EffectFailed as error:
+        return Undone(effect, "failed", str(error))
+    except EffectRefused as error:
+        return Undone(effect, "refused", str(error))
     return Undone(effect, "undone")
 
 

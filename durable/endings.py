@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from durable import answers, claims, compensation, faults, journal, rounds, waits, wakeup
-from durable.errors import Suspension, UnknownTool
+from durable import answers, claims, compensation, faults, journal, rounds, vault, waits, wakeup
+from durable.compensation import Undone
+from durable.errors import Invalid, Stopping, Suspension, UnknownTool
 from durable.journal import ENGINE
 from durable.ledger import outcome
 from durable.models import Effect, Run
@@ -18,7 +19,7 @@ from durable.models.fields import Clock
 from durable.reconcile import Doubt, LookAgain, settle
 from durable.states import OPEN, AttemptEnd, Attention, EventKind, RunState, WaitKind
 from durable.transitions import Claim, hold_claim, move_run
-from durable.waits import WaitSpec
+from durable.waits import OPERATOR, WaitSpec
 
 _END = {
     RunState.FAILING: (RunState.FAILED, EventKind.RUN_FAILED),
@@ -29,36 +30,58 @@ _END = {
 def advance(claim: Claim, run: Run) -> None:
     """Bring an ending run as far as it goes: to its end, or to a Suspension on what is not known yet."""
     if run.state == RunState.COMPENSATING:
-        undone = compensation.advance(claim, run)
-        whole = all(one.how == "undone" for one in undone)
-        to, kind = (
-            (RunState.COMPENSATED, EventKind.COMPENSATED)
-            if whole
-            else (RunState.PARTLY_COMPENSATED, EventKind.PARTLY_COMPENSATED)
-        )
-        end(claim, to, kind, {"undone": sum(one.how == "undone" for one in undone), "of": len(undone)})
+        try:
+            _undone(claim, compensation.advance(claim, run))
+        except Stopping as stopping:
+            detail = {"stop": stopping.stop}
+            raise Suspension(
+                WaitSpec(WaitKind.HOLD, str(stopping), waits_for=OPERATOR, detail=detail)
+            ) from stopping
         return
     _withdraw_unsent(claim)
     reasons = [reason for effect in _open_effects(run) for reason in _settle(claim, effect)]
     if reasons:
         raise Suspension(*reasons)
-    to, kind = _END[RunState(run.state)]
-    end(claim, to, kind, {})
+    _end(claim)
 
 
-def end(claim: Claim, to: RunState, kind: EventKind, body: dict[str, object]) -> None:
-    """End the run: its waits are withdrawn, its event written, its undoing begun where that was asked for."""
+def _undone(claim: Claim, undone: list[Undone]) -> None:
+    """End a compensating run. Undos that failed stay before a person, whatever else has become of the run."""
+    whole = all(one.how == "undone" for one in undone)
+    to = RunState.COMPENSATED if whole else RunState.PARTLY_COMPENSATED
+    kind = EventKind.COMPENSATED if whole else EventKind.PARTLY_COMPENSATED
+    body = {"undone": sum(one.how == "undone" for one in undone), "of": len(undone)}
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
-        waits.withdraw_all(run, by=ENGINE)
-        journal.record(run, kind, actor=claim.actor, body=body)
-        claims.let_go(run, claim.attempt, AttemptEnd.ENDED)
-        move_run(run, to)
-        if run.undo_after and to in (RunState.CANCELLED, RunState.FAILED):
+        _close(claim, run, to, kind, body)
+        for one in undone:
+            if one.how == "failed":
+                sentence = f"{one.effect.key} could not be undone: {one.why}"
+                detail = {"alarm": True}
+                waits.open_attention(run, Attention.UNDO_FAILED, sentence, effect=one.effect, evidence=detail)
+        faults.point("end.before_commit")
+    faults.point("end.after_commit")
+
+
+def _end(claim: Claim) -> None:
+    """End a failing or cancelling run, and begin its undoing where that was asked for."""
+    with transaction.atomic(durable=True):
+        run = hold_claim(claim)
+        to, kind = _END[RunState(run.state)]
+        _close(claim, run, to, kind, {})
+        if run.undo_after:
             move_run(run, RunState.COMPENSATING, due_at=Clock(), ended_at=None)
             wakeup.announce(run.ref)
         faults.point("end.before_commit")
     faults.point("end.after_commit")
+
+
+def _close(claim: Claim, run: Run, to: RunState, kind: EventKind, body: dict[str, object]) -> None:
+    """Withdraw a locked run's waits, note its end, and let it go."""
+    waits.withdraw_all(run, by=ENGINE)
+    journal.record(run, kind, actor=claim.actor, body=body)
+    claims.let_go(run, claim.attempt, AttemptEnd.ENDED)
+    move_run(run, to)
 
 
 def _withdraw_unsent(claim: Claim) -> None:
@@ -79,7 +102,7 @@ def _settle(claim: Claim, effect: Effect) -> list[object]:
     """Look an open effect up. Returns what must be waited for before it is known, nothing where it is."""
     try:
         ask = rounds.ask_of(effect)
-    except UnknownTool as error:
+    except (UnknownTool, Invalid, vault.Erased, vault.Tampered) as error:
         return [
             WaitSpec(
                 WaitKind.ATTENTION,

@@ -55,7 +55,10 @@ class Gatekeeper(Protocol):
         """Open the gate of the effect's current round, shown to people from now on."""
 
     def may_release(self, effect: Effect) -> str | None:
-        """Return None where an approval of the current round holds and is unused, else why not, in words."""
+        """Return None where an approval of the current round holds, and is unused or was used by this very effect,
+        else why not, in words. A pending effect that nobody approved (`approved_round` is None) needs policy's
+        leave alone.
+        """
 
     def used(self, effect: Effect) -> None:
         """The approval of the current round has let its effect out; it lets nothing else out."""

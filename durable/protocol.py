@@ -8,33 +8,34 @@ receipt, a typed refusal, or a suspension.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
 
-from durable import faults, ledger, rounds, vault, waits
+from durable import clock, ledger, rounds, vault, waits
 from durable.errors import (
     EffectFailed,
     EffectRefused,
-    InDoubt,
-    LeaseLost,
-    NotSent,
     Suspension,
+    VendorError,
     VendorRefused,
 )
 from durable.ledger import Ask, gating, outcome
 from durable.models import Effect, Run
-from durable.reconcile import Doubt, LookAgain, SendAgain, call_of, mismatch, pause, settle, shown
-from durable.states import REFUSED, Attention, EffectState, WaitKind
+from durable.reconcile import (
+    Doubt,
+    LookAgain,
+    SendAgain,
+    key_is_good,
+    pause,
+    settle,
+)
+from durable.sending import SHORT, send, wait_for
+from durable.states import REFUSED, Attention, EffectState
 from durable.transitions import Claim, hold_claim
 from durable.vendor import Receipt
-from durable.waits import WaitSpec
-
-#: A pause up to this long is slept through, a longer one suspends the run.
-SHORT = timedelta(seconds=1)
 
 
 def perform(claim: Claim, ask: Ask) -> Receipt:
@@ -44,24 +45,57 @@ def perform(claim: Claim, ask: Ask) -> Receipt:
     BudgetExhausted, Stopping, LeaseLost.
     """
     run = Run.objects.select_related("parent").get(pk=claim.run_id)
-    gift = _inherited(run, ask)
+    effect = ledger.at(run, ask.place, ask.undo_of)
+    gift = _inherited(run, ask) if effect is None else None
     if gift is not None:
         return gift
-    effect = ledger.at(run, ask.place, ask.undo_of)
     if effect is None or _never_happened(effect):
-        effect = begin(claim, run, ask, older=effect)
-    while effect.state != EffectState.APPLIED:
+        effect = _begin(claim, run, ask, effect)
+    while not _is_applied(effect, ask):
         effect = _advance(claim, run, effect, ask)
     return receipt_of(claim, effect)
 
 
-def begin(claim: Claim, run: Run, ask: Ask, *, older: Effect | None = None) -> Effect:
+def perform_all(claim: Claim, asks: Sequence[Ask]) -> list[Receipt | EffectRefused | EffectFailed]:
+    """Bring the effects of one turn to their ends. All intents are recorded before the first of them acts.
+
+    Returns a receipt or a refusal for each, in order. Raises Suspension on everything that any of them waits for, once
+    all have gone as far as they go.
+    """
+    run = Run.objects.select_related("parent").get(pk=claim.run_id)
+    for ask in asks:
+        found = ledger.at(run, ask.place)
+        if found is None and _inherited(run, ask) is None:
+            ledger.record(claim, ask, facts=facts_at_drafting(run, ask, None), send=False)
+    answers: list[Receipt | EffectRefused | EffectFailed] = []
+    pending: list[object] = []
+    for ask in asks:
+        try:
+            answers.append(perform(claim, ask))
+        except (EffectRefused, EffectFailed) as refusal:
+            answers.append(refusal)
+        except Suspension as suspension:
+            pending += suspension.waits
+    if pending:
+        raise Suspension(*pending)
+    return answers
+
+
+def _begin(claim: Claim, run: Run, ask: Ask, older: Effect | None) -> Effect:
     """Record the intent and, where nobody has to be asked, act. Returns the effect wherever it then stands."""
-    facts = facts_at_drafting(run, ask, older)
-    recorded = ledger.record(claim, ask, facts=facts, older=older)
+    recorded = ledger.record(claim, ask, facts=facts_at_drafting(run, ask, older), older=older)
     if recorded.sending is not None:
-        return _send(claim, recorded.effect, ask, recorded.sending)
+        return send(claim, recorded.effect, ask, recorded.sending)
     return recorded.effect
+
+
+def _is_applied(effect: Effect, ask: Ask) -> bool:
+    """Whether this very ask is done. Another one under the same key is a conflict, done or not."""
+    return effect.state == EffectState.APPLIED and not _differs(effect, ask)
+
+
+def _differs(effect: Effect, ask: Ask) -> bool:
+    return effect.digest_asked != ask.proposal.digest or effect.tool != ask.tool.name
 
 
 def facts_at_drafting(run: Run, ask: Ask, older: Effect | None) -> Mapping[str, Any] | None:
@@ -81,7 +115,7 @@ def _never_happened(effect: Effect) -> bool:
 
 def _advance(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Effect:
     """Do what the ledger's state of the effect asks for; returns the effect as it stands after that."""
-    if effect.digest_asked != ask.proposal.digest or effect.tool != ask.tool.name:
+    if _differs(effect, ask):
         return _another_ask(claim, effect, ask)
     state = EffectState(effect.state)
     if state in REFUSED:
@@ -91,11 +125,21 @@ def _advance(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Effect:
             code, _, message = effect.failure.partition(": ")
             raise EffectFailed(effect.key, code, message)
         case EffectState.GATED | EffectState.IN_DOUBT:
-            raise Suspension(*waits.of_effect(effect))
+            return _wait_on(effect)
         case EffectState.APPROVED:
             return _let_out(claim, effect, rounds.as_decided(effect, ask), ask)
         case _:
             return _pending(claim, effect, rounds.as_decided(effect, ask))
+
+
+def _wait_on(effect: Effect) -> Effect:
+    """Suspend on what people are asked about an effect. Where they have just answered, return how it stands now."""
+    before = effect.state, effect.round
+    asked = waits.of_effect(effect)
+    effect.refresh_from_db()
+    if asked or (effect.state, effect.round) == before:
+        raise Suspension(*asked)
+    return effect
 
 
 def _another_ask(claim: Claim, effect: Effect, ask: Ask) -> Effect:
@@ -120,13 +164,22 @@ def _another_ask(claim: Claim, effect: Effect, ask: Ask) -> Effect:
 
 def _let_out(claim: Claim, effect: Effect, decided: Ask, ask: Ask) -> Effect:
     """Release what people approved, if it may still go; else ask them again, showing what changed."""
-    changed = rounds.changed_facts(effect, decided, claim.run_ref)
+    try:
+        changed = rounds.changed_facts(effect, decided, claim.run_ref)
+    except VendorRefused as error:
+        return rounds.reopen(
+            claim, effect, decided, f"what it rests on can't be read any more: {error.message}"
+        )
+    except VendorError:
+        outcome.looked(claim, effect, "facts can't be read")
+        wait_for(effect, max(pause(effect.looks), 2 * SHORT), "read the facts again")
+        return effect
     if changed is not None:
         return rounds.reopen(claim, effect, decided, changed.sentence, facts=changed.now)
     released = ledger.release(claim, effect, decided)
     if released.sending is None:
         return rounds.reopen(claim, effect, decided, released.refused)
-    return _send(claim, released.effect, decided, released.sending)
+    return send(claim, released.effect, decided, released.sending)
 
 
 def _pending(claim: Claim, effect: Effect, decided: Ask) -> Effect:
@@ -136,84 +189,35 @@ def _pending(claim: Claim, effect: Effect, decided: Ask) -> Effect:
         effect.refresh_from_db()
         match verdict:
             case Doubt():
-                raise Suspension(*waits.of_effect(effect))
+                return _wait_on(effect)
             case LookAgain(pause=later):
-                _wait_for(effect, later, "look again")
+                wait_for(effect, later, "look again")
                 return effect
             case SendAgain(pause=later):
-                _wait_for(effect, later, "send again")
+                wait_for(effect, later, "send again")
             case _:
                 return effect
+    elif not _may_repeat(effect, decided):
+        return _in_doubt(
+            claim, effect, "It was said not to have happened, and its key has grown too old since."
+        )
     released = ledger.release(claim, effect, decided)
-    assert released.sending is not None
-    return _send(claim, released.effect, decided, released.sending)
+    if released.sending is not None:
+        return send(claim, released.effect, decided, released.sending)
+    if ledger.never_left(released.effect):
+        return rounds.reopen(claim, effect, decided, released.refused)
+    return _in_doubt(claim, effect, f"It may not be sent again: {released.refused}.")
 
 
-def _send(claim: Claim, effect: Effect, ask: Ask, sending: ledger.Sending) -> Effect:
-    """Make the one request that a `sent` event allows, and record its answer. No transaction is open meanwhile."""
-    left = sending.seconds_left()
-    if left <= 0:
-        return outcome.not_sent(claim, effect, "the time to send had passed before the request began")
-    try:
-        faults.point("vendor.before_call")
-        receipt = ask.send(call_of(effect, ask, claim.run_ref, left))
-        faults.point("vendor.after_call")
-        if not isinstance(receipt, Receipt):
-            raise InDoubt(f"the adapter returned {type(receipt).__name__}, no receipt")
-    except NotSent as error:
-        effect = outcome.not_sent(claim, effect, str(error))
-        _wait_for(
-            effect, error.retry_after or max(pause(effect.sends), timedelta(milliseconds=100)), "vendor away"
-        )
-        return effect
-    except VendorRefused as error:
-        refusal = error
-        return _guarded(
-            claim, effect, None, lambda: outcome.failed(claim, effect, refusal.code, refusal.message)
-        )
-    except Exception as error:
-        saved = isinstance(error, InDoubt) and error.saved
-        words = f"{type(error).__name__}: {error}"
-        return _guarded(claim, effect, None, lambda: outcome.no_answer(claim, effect, words, saved=saved))
-    return _guarded(claim, effect, receipt, lambda: _accept(claim, effect, ask, receipt))
+def _may_repeat(effect: Effect, ask: Ask) -> bool:
+    """Whether an effect without an open request may be sent under its key: a used key must be honoured and young."""
+    return ledger.never_left(effect) or key_is_good(effect, ask.facts, clock.db_now())
 
 
-def _accept(claim: Claim, effect: Effect, ask: Ask, receipt: Receipt) -> Effect:
-    """Take the vendor's direct answer, which must name what was asked for; else a person must look."""
-    wrong = mismatch(ask, receipt)
-    if not wrong:
-        try:
-            return outcome.applied(claim, effect, receipt)
-        except outcome.ReceiptTaken as error:
-            wrong = str(error)
-    outcome.doubt(
-        claim,
-        effect,
-        Attention.IN_DOUBT,
-        f"The vendor answered with {receipt.id}, but {wrong}.",
-        {"candidates": [shown(receipt)]},
-    )
+def _in_doubt(claim: Claim, effect: Effect, sentence: str) -> Effect:
+    outcome.doubt(claim, effect, Attention.IN_DOUBT, sentence, {})
     effect.refresh_from_db()
     return effect
-
-
-def _guarded(claim: Claim, effect: Effect, receipt: Receipt | None, write: Callable[[], Effect]) -> Effect:
-    """Write an answer down; without the lease it becomes a `late answer`, which changes no state."""
-    try:
-        return write()
-    except LeaseLost:
-        outcome.late(claim.run_ref, effect.key, claim.actor, receipt, "the request got no usable answer")
-        raise
-
-
-def _wait_for(effect: Effect, later: timedelta, why: str) -> None:
-    """Let `later` pass: a short pause in place, a longer one as a timer that costs nothing."""
-    if later <= SHORT:
-        time.sleep(max(later.total_seconds(), 0.0))
-        return
-    raise Suspension(
-        WaitSpec(WaitKind.TIMER, f"{why}: {effect.key}", effect.step, effect.visit, effect.ordinal, later)
-    )
 
 
 def _inherited(run: Run, ask: Ask) -> Receipt | None:
@@ -221,12 +225,19 @@ def _inherited(run: Run, ask: Ask) -> Receipt | None:
     if run.parent_id is None or ask.undo_of is not None:
         return None
     found = ledger.inherited(run, ask.place)
-    if found is None or found.state != EffectState.APPLIED or found.digest_asked != ask.proposal.digest:
+    if found is None or found.proof is None or _differs(found, ask) or found.state != EffectState.APPLIED:
         return None
-    return outcome.receipt_from(vault.read(found.proof)) if found.proof is not None else None
+    if found.undos.filter(state=EffectState.APPLIED.value).exists():
+        return None  # it was taken back: people are asked whether to do it once more
+    return _as_decided(outcome.receipt_from(vault.read(found.proof)), vault.read(found.payload))
 
 
 def receipt_of(claim: Claim, effect: Effect) -> Receipt:
-    """Return the receipt of an applied effect."""
+    """Return the receipt of an applied effect, and in it the payload as people decided it."""
     assert effect.proof is not None
-    return outcome.receipt_from(vault.unseal(claim.seal_key, effect.proof))
+    receipt = outcome.receipt_from(vault.unseal(claim.seal_key, effect.proof))
+    return _as_decided(receipt, vault.unseal(claim.seal_key, effect.payload))
+
+
+def _as_decided(receipt: Receipt, payload: Mapping[str, Any]) -> Receipt:
+    return replace(receipt, decided=payload["args"])

@@ -3,7 +3,7 @@
 `judge` is the rule, without any I/O: what a look-up said, what the tool declares and how much time has passed decide.
 
     found, and it matches                               adopt the receipt; do not act
-    not found or can't say, key honoured and young      send again under the same key
+    not found or can't say, key honoured and young      send again under the same key, if no error is saved under it
     too early for a miss to mean anything               look again later
     anything else                                       a person, with the evidence
 
@@ -21,7 +21,7 @@ from typing import Any
 
 from durable import clock, faults, vault
 from durable.digest import plain
-from durable.errors import CannotSay
+from durable.errors import CannotSay, InDoubt, Invalid
 from durable.ledger import Ask, outcome
 from durable.models import Effect, EventDetail
 from durable.money import to_minor
@@ -36,6 +36,7 @@ PATIENCE = timedelta(hours=4)
 SAFE_SHARE = 0.5
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 300.0
+_LONGEST_ID = 255
 #: Seconds that a look-up may take.
 LOOKUP_TIMEOUT = 10.0
 
@@ -74,8 +75,7 @@ Verdict = Adopt | SendAgain | LookAgain | Doubt
 
 def quiet_from(effect: Effect, facts: Facts) -> datetime:
     """Return the moment (database's clock) from which a miss means absence: nothing of ours can still be on its way."""
-    assert effect.send_by is not None
-    return effect.send_by + facts.in_flight + facts.lookup_lag
+    return (effect.send_by or effect.recorded_at) + facts.in_flight + facts.lookup_lag
 
 
 def key_is_good(effect: Effect, facts: Facts, now: datetime) -> bool:
@@ -85,23 +85,46 @@ def key_is_good(effect: Effect, facts: Facts, now: datetime) -> bool:
     return now < effect.first_sent_at + facts.idempotent_for * SAFE_SHARE
 
 
-def mismatch(ask: Ask, receipt: Receipt) -> str:
-    """Return in words why a receipt can't be this effect's, or nothing. An absent field of the receipt proves
-    nothing.
-    """
+def checked(receipt: object) -> Receipt:
+    """Return what an adapter gave, if it is a receipt that can be recorded. Raises InDoubt."""
+    if not isinstance(receipt, Receipt):
+        raise InDoubt(f"the adapter returned {type(receipt).__name__}, no receipt")
+    if not isinstance(receipt.id, str) or not 0 < len(receipt.id) <= _LONGEST_ID:
+        raise InDoubt("the receipt bears no usable id")
+    try:
+        shown(receipt)
+    except (Invalid, TypeError, ValueError) as error:
+        raise InDoubt(f"the receipt can't be recorded: {error}") from error
+    return receipt
+
+
+def mismatch(ask: Ask, receipt: Receipt, key: str) -> str:
+    """Return in words why a receipt can't be the effect's under `key`, or nothing. An absent field proves nothing."""
     proposal = ask.proposal
+    if receipt.key is not None and receipt.key != key:
+        return "it bears another key"
     if proposal.currency and receipt.currency and receipt.currency.upper() != proposal.currency:
         return f"the currency is {receipt.currency.upper()}, not {proposal.currency}"
     if proposal.amount_minor is not None and ask.undo_of is None:
         if receipt.amount is None:
             return "the receipt names no amount"
-        if to_minor(receipt.amount, proposal.currency or "") != proposal.amount_minor:
+        if _minor(receipt, proposal.currency or "") != proposal.amount_minor:
             return f"the amount is {receipt.amount}"
-    if proposal.target is not None and receipt.target is not None and receipt.target != proposal.target:
+    named = proposal.target is not None and receipt.target is not None and ask.undo_of is None
+    if named and receipt.target != proposal.target:
         return "the target is another one"
     if ask.facts.account and receipt.account is not None and receipt.account != ask.facts.account:
         return "the vendor account is another one"
     return ""
+
+
+def _minor(receipt: Receipt, currency: str) -> int | None:
+    """The receipt's amount in minor units; None where the currency can't have such an amount."""
+    assert receipt.amount is not None
+    try:
+        return to_minor(receipt.amount, currency)
+    except Invalid:
+        return None
 
 
 def judge(
@@ -112,17 +135,14 @@ def judge(
     `may_send` is false for a run that is to stop: nothing is sent for it any more, not even again.
     """
     if isinstance(answer, Receipt):
-        wrong = mismatch(ask, answer)
+        wrong = mismatch(ask, answer, effect.key)
         if wrong:
             return Doubt(
                 f"The vendor has {answer.id} under our key, but {wrong}.", {"candidates": [shown(answer)]}
             )
         return Adopt(answer)
-    if isinstance(answer, Candidates) and any(receipt.key == effect.key for receipt in answer.receipts):
-        return Doubt(
-            "The vendor shows several effects under our key.",
-            {"candidates": [shown(r) for r in answer.receipts]},
-        )
+    if isinstance(answer, Candidates):
+        return Doubt(_several(effect, answer), {"candidates": [shown(r) for r in answer.receipts]})
     if may_send and key_is_good(effect, ask.facts, now):
         return SendAgain(pause(effect.sends - 1))
     if isinstance(answer, CannotSay):
@@ -132,26 +152,24 @@ def judge(
         return Doubt(f"The vendor has not been able to say for {PATIENCE}: {answer}", {})
     if answer is not None and now < quiet_from(effect, ask.facts):
         return LookAgain(min(pause(effect.looks), quiet_from(effect, ask.facts) - now))
-    return Doubt(*_why_not(effect, ask, answer))
+    return Doubt(_why_not(effect, ask, answer, now), {})
 
 
-def _why_not(effect: Effect, ask: Ask, answer: LookupAnswer | None) -> tuple[str, dict[str, Any]]:
-    if isinstance(answer, Candidates):
-        count = len(answer.receipts)
-        return (
-            f"The vendor shows {count} that could be it; none bears our key.",
-            {"candidates": [shown(r) for r in answer.receipts]},
-        )
+def _several(effect: Effect, answer: Candidates) -> str:
+    if any(receipt.key == effect.key for receipt in answer.receipts):
+        return "The vendor shows several effects under our key."
+    return f"The vendor shows {len(answer.receipts)} that could be it; none bears our key."
+
+
+def _why_not(effect: Effect, ask: Ask, answer: LookupAnswer | None, now: datetime) -> str:
+    shows = "can't be asked" if answer is None else "shows nothing of ours"
     if effect.error_saved:
-        return (
-            "The vendor saved an error under our key; repeating can't succeed, and it shows nothing of ours.",
-            {},
-        )
-    if ask.facts.idempotent_for is not None:
-        return "The key is too old to repeat safely, and the vendor shows nothing of ours.", {}
-    if answer is None:
-        return "The vendor honours no key and can't be asked: nobody but a person can tell.", {}
-    return "The vendor shows nothing of ours, and honours no key: repeating could act twice.", {}
+        return f"The vendor answers with an error under our key, so repeating can't succeed, and {shows}."
+    if ask.facts.idempotent_for is None:
+        return f"The vendor honours no key, so repeating could act twice, and {shows}."
+    if key_is_good(effect, ask.facts, now):
+        return f"The run is to stop, so nothing is sent again, and the vendor {shows}."
+    return f"The key is too old to repeat safely, and the vendor {shows}."
 
 
 def pause(times: int) -> timedelta:
@@ -202,9 +220,19 @@ def look(effect: Effect, ask: Ask, run_ref: str) -> LookupAnswer | CannotSay | N
     except Exception as error:
         answer = CannotSay(f"{type(error).__name__}: {error}")
     faults.point("lookup.after_call")
-    if isinstance(answer, (Receipt, Absent, Candidates, CannotSay)):
+    return _readable(answer)
+
+
+def _readable(answer: object) -> LookupAnswer | CannotSay:
+    """A look-up's answer, or that it can't be read: author code answers here, and what it says gets recorded."""
+    if isinstance(answer, (Absent, CannotSay)):
         return answer
-    return CannotSay("unreadable look-up")
+    try:
+        if isinstance(answer, Candidates):
+            return Candidates(tuple(checked(one) for one in answer.receipts))
+        return checked(answer)
+    except InDoubt as error:
+        return CannotSay(f"unreadable look-up: {error}")
 
 
 def late_receipt(effect: Effect) -> Receipt | None:

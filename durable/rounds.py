@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import F
 
 from durable import journal, tools, vault, waits
-from durable.errors import Conflict
+from durable.errors import BudgetExhausted, Conflict, Invalid
 from durable.gatekeeper import Requirement, gatekeeper
 from durable.ledger import Ask, Place, gating, outcome
 from durable.ledger.record import give_back, open_gate, reserve, write_subjects
@@ -135,26 +135,32 @@ def edit(run: Run, effect: Effect, args: Mapping[str, Any], *, actor: str, words
     about, whatever the class of the edited effect would allow.
     """
     place = Place(effect.step, effect.visit, effect.ordinal)
+    if effect.undo_of_id is not None:
+        raise Conflict(f"{effect.key} undoes what was done; its arguments can't be edited")
     ask = Ask.of(tools.get(effect.tool), args, place)
     if ask.proposal.digest == effect.digest:
         raise Conflict(f"{effect.key}: the edit changes nothing; approve or reject it")
     reason = f"edited by {actor}"
+    gating.serialise_once_per(ask.once_per(settings.INTERLOCK_HASH_KEY))
     needed = gating.requirement(run, ask, link=effect.link) or gatekeeper().for_class(
         gating.question(run, ask), reason
     )
     payload = vault.seal(run.pk, vault.open_key(run.pk, run.ref), ask.payload)
-    _open(
-        run,
-        effect,
-        ask,
-        payload,
-        needed,
-        asked=False,
-        actor=actor,
-        words=words,
-        kind=EventKind.EDITED,
-        facts=effect.facts,
-    )
+    try:
+        _open(
+            run,
+            effect,
+            ask,
+            payload,
+            needed,
+            asked=False,
+            actor=actor,
+            words=words,
+            kind=EventKind.EDITED,
+            facts=effect.facts,
+        )
+    except BudgetExhausted as error:
+        raise Invalid(f"args.{ask.facts.money}", str(error)) from error
     effect.refresh_from_db()
     return effect
 

@@ -15,7 +15,9 @@ class Receipt:
 
     `id` is the vendor's own name for what it made. `amount` and `currency` are what the vendor says moved (None where
     no money moves), `target` whom or what it was done to, `account` the vendor account, `key` our idempotency key where
-    the vendor shows it back. `facts` is the rest of the answer as plain JSON, without secrets.
+    the vendor shows it back. `facts` is the rest of the answer as plain JSON, without secrets. `decided` is set
+    by the engine when a step gets the receipt: the arguments as they were let out, which differ from those asked
+    for after an edit.
     """
 
     id: str
@@ -26,6 +28,7 @@ class Receipt:
     key: str | None = None
     at: datetime | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
+    decided: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

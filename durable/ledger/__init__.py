@@ -14,10 +14,11 @@ An effect of a locked run changes only through these functions and `answers`.
 
 from __future__ import annotations
 
-from durable.ledger.ask import Ask
+from durable.ledger.ask import Ask, facts_of
 from durable.ledger.places import Place, at, inherited, key_of, undo_key_of
 from durable.ledger.record import Recorded, record
 from durable.ledger.release import Released, Sending, release
+from durable.ledger.sends import never_left
 
 __all__ = [
     "Ask",
@@ -26,8 +27,10 @@ __all__ = [
     "Released",
     "Sending",
     "at",
+    "facts_of",
     "inherited",
     "key_of",
+    "never_left",
     "record",
     "release",
     "undo_key_of",

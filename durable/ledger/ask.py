@@ -7,12 +7,31 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from durable import tools
 from durable.digest import keyed_hash
+from durable.errors import Invalid, UnknownTool
 from durable.ledger.places import Place
 from durable.models import Effect
 from durable.states import EffectClass
-from durable.tools import Facts, Proposal, Tool
+from durable.tools import Facts, Proposal, Tool, Undo
 from durable.vendor import Call, LookupAnswer, Receipt
+
+
+def undo_facts(tool: Tool, undo: Undo) -> Facts:
+    """Return what holds of a tool's undo: its vendor's facts, but a key's life of its own."""
+    return replace(tool.facts, idempotent_for=undo.idempotent_for)
+
+
+def facts_of(effect: Effect) -> Facts:
+    """Return the facts of a recorded effect, forward or undo, as its tool declares them now. Raises UnknownTool."""
+    tool = tools.get(effect.tool)
+    if effect.undo_of_id is None:
+        return tool.facts
+    if tool.undo_act is None:
+        raise UnknownTool(
+            "tool", f"{tool.name} has lost the undo that {effect.key} was sent by; bring it back"
+        )
+    return undo_facts(tool, tool.undo_act)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +56,9 @@ class Ask:
 
     @classmethod
     def of(cls, tool: Tool, args: Mapping[str, Any], place: Place) -> Ask:
-        """Return the ask for a forward effect. Raises Invalid for arguments that the tool refuses."""
+        """Return the ask for a forward effect. Raises Invalid for a tool that only reads, or refused arguments."""
+        if tool.facts.reads:
+            raise Invalid("tool", f"{tool.name} only reads; ask it with run.call")
 
         def send(call: Call) -> Receipt:
             receipt: Receipt = tool.function(call, **tool.typed(call.args))
@@ -59,15 +80,14 @@ class Ask:
         """Return the ask for the act that undoes `undone`, which was applied with `args` and `receipt`."""
         undo = tool.undo_act
         if undo is None:
-            raise LookupError(f"tool {tool.name} has no undo")
-        facts = replace(tool.facts, idempotent_for=undo.idempotent_for)
+            raise UnknownTool("tool", f"{tool.name} has no undo")
         place = Place(undone.step, undone.visit, undone.ordinal)
         return cls(
             tool,
             tool.proposal(args),
             place,
             undo.effect_class,
-            facts,
+            undo_facts(tool, undo),
             undo.function,
             undo.lookup,
             undo_of=undone,

@@ -7,9 +7,9 @@ from django.db import connection
 
 from durable.gatekeeper import Question, Requirement, gatekeeper
 from durable.ledger.ask import Ask
-from durable.ledger.places import inherited
-from durable.models import Effect, Run
-from durable.states import EffectClass, EffectState
+from durable.ledger.places import Place, inherited
+from durable.models import Effect, Run, Wait
+from durable.states import EffectClass, EffectState, WaitKind
 
 _ACTS = [
     s.value
@@ -21,6 +21,7 @@ _ACTS = [
         EffectState.APPLIED,
     )
 ]
+_MAY_HAVE_ACTED = [s.value for s in (EffectState.PENDING, EffectState.IN_DOUBT, EffectState.APPLIED)]
 
 
 def question(run: Run, ask: Ask) -> Question:
@@ -58,12 +59,23 @@ def serialise_once_per(once_per: str) -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [once_per])
 
 
-def earlier(once_per: str, *, run: Run) -> Effect | None:
+def earlier(once_per: str, *, run: Run, place: Place) -> Effect | None:
     """Return another effect, of any run, that is or may be the same business act; the newest first."""
     if not once_per:
         return None
-    same = Effect.objects.filter(once_per=once_per, state__in=_ACTS).exclude(run_id=run.pk)
+    here = {"run_id": run.pk, "step": place.step, "visit": place.visit, "ordinal": place.ordinal}
+    same = Effect.objects.filter(once_per=once_per, state__in=_ACTS).exclude(**here)
     return same.select_related("run").order_by("-id").first()
+
+
+def acted_meanwhile(effect: Effect) -> Effect | None:
+    """Return another effect that is the same business act, and was sent after people were asked about this one."""
+    if not effect.once_per:
+        return None
+    asked = Wait.objects.filter(effect=effect, kind=WaitKind.GATE.value, ordinal=effect.round).order_by("-id")
+    opened_at = asked.values_list("opened_at", flat=True).first()
+    same = Effect.objects.filter(once_per=effect.once_per, state__in=_MAY_HAVE_ACTED).exclude(pk=effect.pk)
+    return same.filter(first_sent_at__gt=opened_at).select_related("run").order_by("-id").first()
 
 
 def _linked(link: int) -> str:
@@ -83,7 +95,7 @@ def _class(ask: Ask) -> str:
 
 
 def _once(run: Run, ask: Ask) -> str:
-    twin = earlier(ask.once_per(settings.INTERLOCK_HASH_KEY), run=run)
+    twin = earlier(ask.once_per(settings.INTERLOCK_HASH_KEY), run=run, place=ask.place)
     if twin is None:
         return ""
     return f"{twin.run.ref} has asked for the same already: {twin.key} is {twin.state}"

@@ -12,17 +12,19 @@ from django.db.models import F
 
 from durable import faults, journal, vault, waits
 from durable.digest import plain
+from durable.errors import Conflict, Invalid
 from durable.ledger import purse
 from durable.ledger.record import give_back
 from durable.models import Effect, EventDetail, LedgerEvent, Run, Wait
 from durable.models.fields import Clock
 from durable.money import to_minor
-from durable.states import Attention, EffectState, EventKind, WaitKind, WaitState
+from durable.states import UNSETTLED, Attention, EffectState, EventKind, WaitKind, WaitState
+from durable.text import cut, mend
 from durable.transitions import Claim, close_wait, hold_claim, lock_run, move_effect
 from durable.vendor import Receipt
 
 
-class ReceiptTaken(Exception):
+class ReceiptTaken(Conflict):
     """The receipt belongs to another effect already; it proves nothing about this one."""
 
 
@@ -48,9 +50,7 @@ def apply(
     """Settle a locked effect of a locked run as applied: state, money, receipt, event, and the waits that
     asked about it.
     """
-    spent = effect.amount_minor
-    if receipt.amount is not None and effect.currency:
-        spent = to_minor(receipt.amount, effect.currency)
+    spent = _spent(effect, receipt)
     body: dict[str, Any] = {"receipt": receipt.id, "digest": effect.digest}
     if spent is not None:
         body |= {"amount_minor": spent, "currency": effect.currency}
@@ -87,10 +87,13 @@ def failed(claim: Claim, effect: Effect, code: str, message: str) -> Effect:
     """Record a definitive no. While an earlier request is unanswered it decides nothing: then the effect
     stays pending.
     """
+    code, message = _vendors_words(code, 100), _vendors_words(message)
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
         effect = locked(effect)
         if effect.open_sends > 1:
+            # Repeating can't succeed any more; whether the earlier request did is for a look-up or a person to say.
+            Effect.objects.filter(pk=effect.pk).update(error_saved=True)
             _answered(run, effect, EventKind.NO_ANSWER, claim.actor, {"refused": code}, message)
         else:
             move_effect(
@@ -121,7 +124,7 @@ def not_sent(claim: Claim, effect: Effect, message: str) -> Effect:
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
         effect = locked(effect)
-        _answered(run, effect, EventKind.NOT_SENT, claim.actor, {}, message)
+        _answered(run, effect, EventKind.NOT_SENT, claim.actor, {}, _vendors_words(message))
         faults.point("outcome.before_commit")
     faults.point("outcome.after_commit")
     return effect
@@ -140,7 +143,7 @@ def no_answer(claim: Claim, effect: Effect, message: str, *, saved: bool) -> Eff
             effect_key=effect.key,
             actor=claim.actor,
             body={"saved": saved},
-            words=message,
+            words=_vendors_words(message),
         )
         faults.point("outcome.before_commit")
     faults.point("outcome.after_commit")
@@ -193,16 +196,36 @@ def late(run_ref: str, effect_key: str, actor: str, receipt: Receipt | None, mes
             sealed = vault.seal(run.pk, vault.open_key(run.pk, run.ref), plain(asdict(receipt)))
             event = LedgerEvent.objects.get(run_ref=run_ref, no=numbers)
             EventDetail.objects.create(event=event, sealed=sealed)
-            if effect.receipt_id not in ("", receipt.id):
-                waits.open_attention(
-                    run,
-                    Attention.CONFLICT,
-                    f"{effect_key} has two receipts, {effect.receipt_id} and "
-                    f"{receipt.id}: the vendor may have acted twice",
-                    effect=effect,
-                )
+            if effect.state not in UNSETTLED and effect.receipt_id != receipt.id:
+                _alarm(run, effect, receipt)
         faults.point("late.before_commit")
     faults.point("late.after_commit")
+
+
+def _alarm(run: Run, effect: Effect, receipt: Receipt) -> None:
+    """A receipt that contradicts what the effect was settled with: money may have moved twice, or after a no."""
+    known = f"its receipt is {effect.receipt_id}" if effect.receipt_id else f"it is {effect.state}"
+    sentence = (
+        f"The vendor has answered {effect.key} late with {receipt.id}, but {known}: look what really moved."
+    )
+    waits.open_attention(run, Attention.CONFLICT, sentence, effect=effect, evidence={"alarm": True})
+
+
+def _vendors_words(text: str, limit: int = 2_000) -> str:
+    """What a vendor said, fit to be kept: nobody may keep an outcome out of the ledger by bad characters."""
+    return cut(mend(text), limit)
+
+
+def _spent(effect: Effect, receipt: Receipt) -> int | None:
+    """What the receipt says was spent, in minor units; what was asked where it says nothing of that currency."""
+    if receipt.amount is None or not effect.currency:
+        return effect.amount_minor
+    if receipt.currency and receipt.currency.upper() != effect.currency:
+        return effect.amount_minor
+    try:
+        return to_minor(receipt.amount, effect.currency)
+    except Invalid:
+        return effect.amount_minor
 
 
 def _answered(

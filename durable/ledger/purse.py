@@ -6,6 +6,7 @@ Each change is one conditional update, so that eight workers that compete for th
 from __future__ import annotations
 
 from django.db.models import F
+from django.db.models.functions import Least
 
 from durable.errors import BudgetExhausted
 from durable.models import Purse, Run
@@ -38,7 +39,12 @@ def give_back(run: Run, amount_minor: int, currency: str) -> None:
 
 
 def spend(run: Run, reserved_minor: int, spent_minor: int, currency: str) -> None:
-    """Turn a reservation into what the receipt says was spent."""
+    """Turn a reservation into what the receipt says was spent.
+
+    Where a vendor moved more than it was asked to, the purse is full and no fuller: the ledger has the true sum.
+    """
+    room = F("limit_minor") - (F("reserved_minor") - reserved_minor)
     Purse.objects.filter(budget_id=run.budget_id, currency=currency).update(
-        reserved_minor=F("reserved_minor") - reserved_minor, spent_minor=F("spent_minor") + spent_minor
+        reserved_minor=F("reserved_minor") - reserved_minor,
+        spent_minor=Least(F("spent_minor") + spent_minor, room),
     )

@@ -33,13 +33,18 @@ class Recorded:
 
 
 def record(
-    claim: Claim, ask: Ask, *, facts: Mapping[str, Any] | None = None, older: Effect | None = None
+    claim: Claim,
+    ask: Ask,
+    *,
+    facts: Mapping[str, Any] | None = None,
+    older: Effect | None = None,
+    send: bool = True,
 ) -> Recorded:
     """Record the intent, reserve its money, and either release it or open its gate, in one commit.
 
     `facts` are those that the tool's `recheck` read at drafting; `older` is the effect that a person declared
-    as never happened, to which the new key is linked. Raises LeaseLost, Stopping, BudgetExhausted; then
-    nothing is written.
+    as never happened, to which the new key is linked. Without `send` the effect stays pending, to be released by
+    itself. Raises LeaseLost, Stopping, BudgetExhausted; then nothing is written.
     """
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
@@ -55,9 +60,7 @@ def record(
         _journal(claim, run, effect, needed)
         if needed is not None:
             open_gate(run, effect, needed)
-            sending = None
-        else:
-            sending = send_out(claim, run, effect, ask)
+        sending = send_out(claim, run, effect, ask) if send and needed is None else None
         faults.point("intent.before_commit")
     faults.point("intent.after_commit")
     return Recorded(effect, sending)

@@ -9,9 +9,11 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from durable import clock, faults, journal
-from durable.errors import BudgetExhausted, Stopping
+from durable.errors import BudgetExhausted, Conflict, Stopping
 from durable.gatekeeper import gatekeeper
+from durable.ledger import gating
 from durable.ledger.ask import Ask
+from durable.ledger.sends import never_left
 from durable.models import Budget, Effect, Run, Stop
 from durable.models.fields import Clock
 from durable.states import ENDING, EffectState, EventKind
@@ -72,15 +74,33 @@ def release(claim: Claim, effect: Effect, ask: Ask) -> Released:
             raise Stopping(f"{run.ref} is {run.state}")
         forward_only(run, ask)
         effect = Effect.objects.select_for_update(of=("self",)).select_related("payload").get(pk=effect.pk)
-        if effect.state == EffectState.APPROVED:
-            refused = gatekeeper().may_release(effect)
-            if refused:
-                return Released(effect, refused=refused)
-            gatekeeper().used(effect)
+        refused = _refused(run, effect, ask)
+        if refused:
+            return Released(effect, refused=refused)
         sending = send_out(claim, run, effect, ask)
         faults.point("sent.before_commit")
     faults.point("sent.after_commit")
     return Released(effect, sending)
+
+
+def _refused(run: Run, effect: Effect, ask: Ask) -> str:
+    """Say in words why people's yes, or the policy under which nobody was asked, no longer carries this send."""
+    if (
+        effect.state not in (EffectState.PENDING, EffectState.APPROVED)
+        or effect.digest != ask.proposal.digest
+    ):
+        raise Conflict(f"{effect.key} is {effect.state} in round {effect.round}; it is not to be sent")
+    why_not = gatekeeper().may_release(effect)
+    if why_not:
+        return why_not
+    if effect.state == EffectState.APPROVED and not effect.sends:
+        gating.serialise_once_per(effect.once_per)
+        twin = gating.acted_meanwhile(effect)
+        if twin is not None:
+            return f"{twin.run.ref} has done the same meanwhile: {twin.key} is {twin.state}"
+    if effect.approved_round is not None:
+        gatekeeper().used(effect)
+    return ""
 
 
 def send_out(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Sending:
@@ -92,7 +112,8 @@ def send_out(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Sending:
         EffectState.PENDING,
         sends=F("sends") + 1,
         open_sends=F("open_sends") + 1,
-        first_sent_at=effect.first_sent_at or Clock(),
+        # A key that never reached the vendor is as young as if it had not been tried.
+        first_sent_at=Clock() if never_left(effect) else effect.first_sent_at,
         last_sent_at=Clock(),
         send_by=Clock() + within,
         next_look_at=Clock() + within + ask.facts.in_flight,
