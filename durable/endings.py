@@ -7,6 +7,8 @@ so.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from django.db import transaction
 
 from durable import answers, claims, compensation, faults, journal, rounds, vault, waits, wakeup
@@ -76,7 +78,7 @@ def _end(claim: Claim) -> None:
     faults.point("end.after_commit")
 
 
-def _close(claim: Claim, run: Run, to: RunState, kind: EventKind, body: dict[str, object]) -> None:
+def _close(claim: Claim, run: Run, to: RunState, kind: EventKind, body: Mapping[str, object]) -> None:
     """Withdraw a locked run's waits, note its end, and let it go."""
     waits.withdraw_all(run, by=ENGINE)
     journal.record(run, kind, actor=claim.actor, body=body)

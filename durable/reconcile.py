@@ -89,7 +89,8 @@ def checked(receipt: object) -> Receipt:
     """Return what an adapter gave, if it is a receipt that can be recorded. Raises InDoubt."""
     if not isinstance(receipt, Receipt):
         raise InDoubt(f"the adapter returned {type(receipt).__name__}, no receipt")
-    if not isinstance(receipt.id, str) or not 0 < len(receipt.id) <= _LONGEST_ID:
+    name: object = receipt.id
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_ID:
         raise InDoubt("the receipt bears no usable id")
     try:
         shown(receipt)
