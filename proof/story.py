@@ -72,7 +72,7 @@ def _crash_and_resume(on: Stage, vendor: Vendor, say: Say) -> list[str]:
         say(line)
     say(f"\npayments that actually moved: {telling.plain(moved)}")
     say(
-        f"total moved: {sum(moved).normalize():f}   ledger total: {ledger.normalize():f}   "
+        f"total moved: {sum(moved, Decimal(0)).normalize():f}   ledger total: {ledger.normalize():f}   "
         f"steps done: {telling.steps_done(run)}"
     )
     return [
