@@ -38,8 +38,8 @@ class Effect(models.Model):
 
     `digest_asked` is what the step asked for, `digest` what people let out (they differ after an edit). `open_sends`
     counts requests whose fate is unknown. `facts` is what held when it was drafted, `said` what the agent said in the
-    asking step, unproven, `words` what a reviewer wrote. Amounts are minor units. `link` counts keys linked to an older one: a person
-    said that the older one never happened.
+    asking step, unproven, `words` what a reviewer wrote. Amounts are minor units. `link` counts keys linked to an older
+    one: a person said that the older one never happened.
     """
 
     run = models.ForeignKey(Run, models.PROTECT, related_name="effects")

@@ -1,4 +1,4 @@
-"""The demonstration: its people can sign in, its tickets are ones that the refund desk accepts, its gates are bounded."""
+"""The demonstration: its people can sign in, the refund desk accepts its tickets, its gates are bounded."""
 
 from __future__ import annotations
 

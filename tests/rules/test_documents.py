@@ -1,0 +1,110 @@
+"""What the documents say and a machine can check: links, commands, settings, and the arrows of the two diagrams."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import get_commands
+from django.db import connection
+
+from durable import journal
+from durable.models import Run
+from durable.states import EFFECT_MOVES, RUN_MOVES, EventKind
+from tests.factories import running
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+#: Read by readers of the environment, or by Python itself where settings are not there yet.
+READERS = re.compile(r"env_(str|list|int|bool|seconds|secret|url|key)")
+#: Read elsewhere than in the settings module.
+ELSEWHERE = {"INTERLOCK_DATA", "PGBIN"}
+
+
+def diagrams() -> list[set[tuple[str, str]]]:
+    """The arrows of each diagram in the README, as pairs of states."""
+    found = []
+    for block in re.findall(r"```mermaid\n(.*?)```", README, re.DOTALL):
+        words = {short: word for word, short in re.findall(r'state "(.*?)" as (\w+)', block)}
+        arrows = re.findall(r"(\w+) --> (\w+): \w", block)
+        found.append({(words.get(one, one), words.get(two, two)) for one, two in arrows})
+    return found
+
+
+def moves(table: Mapping[Any, frozenset[Any]]) -> set[tuple[str, str]]:
+    return {(one.value, two.value) for one, following in table.items() for two in following}
+
+
+def settings_read() -> Iterator[str]:
+    """The name of every variable that the settings read."""
+    for node in ast.walk(ast.parse((ROOT / "durable/settings.py").read_text())):
+        match node:
+            case ast.Call(func=ast.Name(id=reader), args=[ast.Constant(value=str(name)), *_]):
+                if READERS.fullmatch(reader):
+                    yield name
+
+
+def test_the_diagram_of_a_run_shows_every_legal_move_and_no_other() -> None:
+    assert diagrams()[0] == moves(RUN_MOVES)
+
+
+def test_the_diagram_of_an_effect_shows_every_legal_move_and_no_other() -> None:
+    assert diagrams()[1] == moves(EFFECT_MOVES)
+
+
+def test_the_table_of_settings_names_every_setting_and_no_other() -> None:
+    table = re.findall(r"^\| `([A-Z_]+)`", (ROOT / "docs/operations.md").read_text(), re.MULTILINE)
+
+    assert len(set(settings_read())) > 20
+    assert sorted(table) == sorted({*settings_read(), *ELSEWHERE})
+
+
+def test_the_page_about_the_ledger_names_every_kind_of_event() -> None:
+    text = (ROOT / "docs/ledger.md").read_text()
+
+    assert [kind.value for kind in EventKind if f"*{kind.value}*" not in text] == []
+
+
+def recipe(table: str) -> Any:
+    """The function that the page about the ledger gives its readers, reading `table`."""
+    (written,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/ledger.md").read_text(), re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(written.replace("durable_ledgerevent", table), found)
+    return found["broken"]
+
+
+@pytest.mark.django_db
+def test_the_recipe_for_a_chain_finds_the_event_that_was_changed() -> None:
+    run = Run.objects.get(ref=running().run_ref)
+    for kind in (EventKind.HELD, EventKind.RELEASED, EventKind.HELD):
+        journal.record(run, kind, actor="olga", words="to see")
+    second = journal.events(run.ref)[1].no
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE forged ON COMMIT DROP AS SELECT * FROM durable_ledgerevent")
+        cursor.execute(
+            "UPDATE forged SET actor = 'mallory' WHERE run_ref = %s AND no = %s", [run.ref, second]
+        )
+
+    assert recipe("durable_ledgerevent")(run.ref) == 0
+    assert recipe("forged")(run.ref) == second
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
+
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.name)
+def test_every_command_exists(page: Path) -> None:
+    text = page.read_text()
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+
+    assert set(re.findall(r"manage\.py ([a-z_]+)", text)) - get_commands().keys() == set()
+    assert set(re.findall(r"`make ([a-z]+)", text)) - targets == set()
