@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.engine.tools import kit
 from tests.vendors import vendor, vendor_process
 
-__all__ = ["vendor", "vendor_process"]
+__all__ = ["kit", "vendor", "vendor_process"]
