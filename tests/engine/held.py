@@ -16,11 +16,11 @@ def check_purses() -> None:
     reserved: Counter[tuple[int, str]] = Counter()
     spent: Counter[tuple[int, str]] = Counter()
     for effect in Effect.objects.filter(undo_of=None).exclude(amount_minor=None).select_related("run"):
-        purse = effect.run.budget_id, effect.currency
+        name = effect.run.budget_id, effect.currency
         if effect.state in _OPEN:
-            reserved[purse] += effect.amount_minor or 0
+            reserved[name] += effect.amount_minor or 0
         for event in LedgerEvent.objects.filter(effect_key=effect.key, kind__in=("applied", "adopted")):
-            spent[purse] += json.loads(event.body)["amount_minor"]
+            spent[name] += json.loads(event.body)["amount_minor"]
     for purse in Purse.objects.all():
         name = purse.budget_id, purse.currency
         room = purse.limit_minor - reserved[name]

@@ -168,7 +168,7 @@ def test_a_hold_that_comes_while_a_worker_drives_stops_the_send(vendor: Vendor) 
         (tools.keyed, {"charge": tools.charge(vendor), "amount": Decimal("41.00")}),
     )
     run = tools.start()
-    tools.before.append(lambda call: tools.before.clear() or runs.hold(run.ref, actor="olga", reason="wait"))
+    tools.before.append(lambda call: (tools.before.clear(), runs.hold(run.ref, actor="olga", reason="wait")))
     desk.drive(run)
     assert vendor.moved() == FORTY
     assert desk.effects(run) == {"pay": "applied"}

@@ -217,7 +217,12 @@ def test_several_candidates_go_before_a_person_with_all_of_them_shown(
 
 @pytest.mark.parametrize("field", ["amount", "currency", "target", "key"])
 def test_a_receipt_that_does_not_match_is_not_taken(vendor: Vendor, field: str) -> None:
-    wrong = {"amount": Decimal("41.00"), "currency": "USD", "target": "ch_other", "key": "run-x:pay"}
+    wrong: dict[str, Any] = {
+        "amount": Decimal("41.00"),
+        "currency": "USD",
+        "target": "ch_other",
+        "key": "run-x:pay",
+    }
     tools.after.append(lambda call, receipt: replace(receipt, **{field: wrong[field]}))
     wants(vendor)
     run = desk.drive(tools.start())

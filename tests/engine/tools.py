@@ -45,7 +45,7 @@ script: dict[str, list[tuple[Tool, dict[str, Any]]]] = {}
 #: Receipts and refusals that steps got, in order.
 got: list[Any] = []
 #: Called before a request goes out, and after its answer has come (may return another receipt, or raise).
-before: list[Callable[[Call], None]] = []
+before: list[Callable[[Call], object]] = []
 after: list[Callable[[Call, Receipt], Receipt | None]] = []
 #: What the tools' rechecks read.
 world: dict[str, Any] = {}

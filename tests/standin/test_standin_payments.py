@@ -147,7 +147,7 @@ def test_a_key_in_flight_is_a_conflict(vendor: Vendor) -> None:
     with pytest.raises(stripe.APIError) as refused:
         vendor.client().v1.refunds.create({"charge": charge, "amount": 1}, {"idempotency_key": "k"})
     assert refused.value.http_status == 409
-    assert refused.value.json_body["error"]["code"] == "idempotency_key_in_use"  # type: ignore[index]
+    assert refused.value.json_body["error"]["code"] == "idempotency_key_in_use"
 
 
 def test_a_key_past_its_life_executes_again(vendor: Vendor) -> None:
