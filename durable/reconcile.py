@@ -50,7 +50,7 @@ class Adopt:
 
 @dataclass(frozen=True, slots=True)
 class SendAgain:
-    """The vendor honours the key: the same request under it is harmless."""
+    """The vendor honours the key: the same request under it is harmless, `pause` from now."""
 
     pause: timedelta
 
@@ -145,7 +145,8 @@ def judge(
     if isinstance(answer, Candidates):
         return Doubt(_several(effect, answer), {"candidates": [shown(r) for r in answer.receipts]})
     if may_send and key_is_good(effect, ask.facts, now):
-        return SendAgain(pause(effect.sends - 1))
+        since = now - (effect.last_sent_at or now)
+        return SendAgain(max(pause(effect.sends - 1) - since, timedelta(0)))
     if isinstance(answer, CannotSay):
         assert effect.first_sent_at is not None
         if now < effect.first_sent_at + PATIENCE:
