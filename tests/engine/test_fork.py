@@ -1,0 +1,146 @@
+"""Forks: a run from a kept checkpoint, that sees its parent's whole ledger and draws on its parent's budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from durable import journal, retention, runs, steering
+from durable.author import Next, RunContext, step
+from durable.errors import Conflict, NotFound
+from durable.models import Checkpoint, Effect, Run
+from durable.states import RunState
+from tests.engine import agents, desk
+
+pytestmark = pytest.mark.django_db(transaction=True)
+BY: dict[str, Any] = {"actor": "olga", "reason": "because"}
+
+
+@pytest.fixture(autouse=True)
+def _world() -> Iterator[None]:
+    with agents.world():
+        yield
+
+
+def walked() -> Run:
+    """A run that has read, thought, paid and told: its checkpoints are 1 start, 2 look, 3 act, 4 end."""
+    run = desk.drive(agents.start("Walker"))
+    assert run.state == RunState.COMPLETED
+    return run
+
+
+def forked(run: Run, version: int) -> Run:
+    return steering.fork(run.ref, version, **BY)
+
+
+def test_a_fork_takes_its_parents_receipt_and_repeats_nothing() -> None:
+    parent = walked()
+    fork = desk.drive(forked(parent, 2))
+    assert fork.state == RunState.COMPLETED
+    assert fork.result["receipt"] == parent.result["receipt"]
+    assert len(agents.moved) == 1
+    assert not Effect.objects.filter(run=fork).exists()
+
+
+def test_a_fork_that_acts_otherwise_at_its_parents_place_is_gated() -> None:
+    parent = walked()
+
+    @step
+    def act(self: Any, run: RunContext) -> Next:
+        run.effect(agents.pay, order="1", amount=Decimal(39), currency="EUR")
+        return None
+
+    agents.define("Walker", act, budget=agents.Walker.budget)
+    fork = desk.drive(forked(parent, 2))
+    assert desk.effects(fork) == {"act": "gated"}
+    assert len(agents.moved) == 1
+
+
+def test_a_fork_has_its_parents_conversation_up_to_its_base_and_none_of_what_came_later() -> None:
+    parent = walked()
+    early, late = forked(parent, 2), forked(parent, 3)
+    desk.drive(early)
+    assert early.result["said"] == ["Where is my money?", "On its way."]
+    desk.drive(late)
+    assert late.result["said"] == ["Where is my money?", "On its way."]
+    assert (early.branch.base_count, late.branch.base_count) == (1, 2)
+    assert early.branch.messages.count() == 1
+    assert late.branch.messages.count() == 0
+    assert parent.branch.messages.count() == 2
+
+
+def test_a_fork_of_a_fork_has_everything_before_it() -> None:
+    parent = walked()
+    fork = desk.drive(forked(parent, 2))
+    grandchild = desk.drive(forked(fork, Checkpoint.objects.get(run=fork, step="act").version))
+    assert grandchild.result["said"] == ["Where is my money?", "On its way."]
+    again = desk.drive(forked(fork, 1))
+    assert again.result["receipt"] == parent.result["receipt"]
+    assert len(agents.moved) == 1
+
+
+def test_a_fork_starts_with_its_bases_state_progress_and_visits() -> None:
+    parent = desk.drive(agents.start("Looper", {"turns": 5}))
+    fork = forked(parent, 3)
+    assert (fork.step, fork.visit, fork.state) == ("turn", 3, RunState.QUEUED)
+    desk.drive(fork)
+    assert Checkpoint.objects.filter(run=fork).latest("version").progress == {"turn": 5}
+
+
+def test_a_fork_draws_on_what_is_left_of_its_parents_budget() -> None:
+    parent = walked()
+    fork = forked(parent, 2)
+    assert fork.budget_id == parent.budget_id
+    desk.drive(fork)
+    parent.budget.refresh_from_db()
+    assert parent.budget.steps_used == 5
+    assert parent.budget.purses.get().spent_minor == 4000
+
+
+def test_a_run_is_forked_at_rest_alone() -> None:
+    with pytest.raises(Conflict, match="hold it or let it end"):
+        forked(agents.start("Looper"), 1)
+    run = agents.start("Looper")
+    runs.hold(run.ref, **BY)
+    assert desk.drive(forked(run, 1)).state == RunState.COMPLETED
+    run.refresh_from_db()
+    assert run.held
+
+
+def test_a_run_with_something_unsettled_is_not_forked() -> None:
+    run = walked()
+    Effect.objects.filter(run=run).update(state="in doubt")
+    with pytest.raises(Conflict, match="settle it before forking"):
+        forked(run, 2)
+
+
+def test_a_checkpoint_that_is_not_there_or_is_the_end_is_no_base() -> None:
+    run = walked()
+    with pytest.raises(NotFound, match="keeps no checkpoint 99"):
+        forked(run, 99)
+    with pytest.raises(Conflict, match="is its end"):
+        forked(run, 4)
+    assert Run.objects.count() == 1
+
+
+def test_both_runs_say_that_one_is_the_others_fork() -> None:
+    parent = walked()
+    fork = forked(parent, 2)
+    said = journal.events(parent.ref)[-1]
+    assert (said.kind, said.actor) == ("forked", "olga")
+    assert fork.ref in said.body
+    assert parent.ref in journal.events(fork.ref)[0].body
+
+
+def test_what_a_fork_began_from_is_kept_by_pruning() -> None:
+    parent = desk.drive(agents.start("Looper", {"turns": 10}))
+    fork = forked(parent, 4)
+    desk.time_passes(days=30)
+    retention.prune(timedelta(days=7))
+    kept = list(Checkpoint.objects.filter(run=parent).order_by("version").values_list("version", flat=True))
+    assert kept == [4, 11]
+    assert desk.drive(forked(parent, 4)).state == desk.drive(fork).state == RunState.COMPLETED
