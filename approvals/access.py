@@ -55,7 +55,11 @@ def role(user: User | AnonymousUser) -> str:
 def get_gate(user: User, gate_id: int) -> Gate:
     """Return a gate that the person may see. Raises the same NotFound for one that is not there."""
     found = (
-        Gate.objects.select_related("effect__run", "wait", "payload__run").filter(pk=gate_id).first()
+        Gate.objects.select_related(
+            "effect__run__budget", "effect__facts__run", "effect__said__run", "wait", "payload__run"
+        )
+        .filter(pk=gate_id)
+        .first()
         if may(user, Capability.SEE_GATES)
         else None
     )
@@ -80,7 +84,7 @@ def get_effect(user: User, key: str) -> Effect:
     """Return an effect that the person may see. Raises the same NotFound for one that is not there."""
     found = (
         Effect.objects.select_related(
-            "run", "payload__run", "payload_asked__run", "facts__run", "proof__run", "undo_of"
+            "run", "payload__run", "payload_asked__run", "facts__run", "proof__run", "said__run", "undo_of"
         )
         .filter(key=key)
         .first()

@@ -1,4 +1,4 @@
-"""An operator's acts on a run: when each fits, what it will do. Buttons and commands share this one table."""
+"""An operator's acts on a run, and when each fits. Buttons and commands share this one table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from approvals import access
+from approvals import access, radius
 from approvals.capabilities import Capability
 from approvals.forms import CancelForm, ForkForm, ReasonForm, SkipForm, StateForm
 from approvals.queries.run import working_state
@@ -37,12 +37,11 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One act: its noun in the address, its button, what it will do in a sentence, and when it fits."""
+    """One act: its noun in the address, its button, and when it fits. `radius` says what it will do."""
 
     noun: str
     label: str
     icon: str
-    preview: str
     fits: Callable[[Situation], bool]
     kind: str = ""
     form: type[ReasonForm] = ReasonForm
@@ -54,7 +53,6 @@ ACTS: tuple[Act, ...] = (
         "releases",
         "Release",
         "player-play",
-        "It goes on from where it stands.",
         lambda run: run.held,
         kind="main",
     ),
@@ -62,21 +60,18 @@ ACTS: tuple[Act, ...] = (
         "holds",
         "Hold",
         "player-pause",
-        "Nothing more leaves until somebody releases it.",
         lambda run: run.state in _FORWARD and not run.held,
     ),
     Act(
         "retries",
         "Retry",
         "refresh",
-        "The step is executed again; effects that are on record are answered from it, not repeated.",
         lambda run: (run.stuck and run.state is RunState.SUSPENDED) or run.state is RunState.FAILED,
     ),
     Act(
         "skips",
         "Skip the step",
         "player-skip-forward",
-        "The step stays undone. What it had asked for and was never sent is withdrawn.",
         lambda run: run.at_rest,
         form=SkipForm,
     ),
@@ -84,7 +79,6 @@ ACTS: tuple[Act, ...] = (
         "state",
         "Edit state",
         "pencil",
-        "The next step sees the new state; the old one stays in its checkpoint.",
         lambda run: run.at_rest,
         form=StateForm,
         needs=Capability.EDIT_STATE,
@@ -93,7 +87,6 @@ ACTS: tuple[Act, ...] = (
         "forks",
         "Fork",
         "git-fork",
-        "A new run from that checkpoint. It sees this run's whole ledger: what was done is not done again.",
         lambda run: run.state in ENDED or run.held,
         form=ForkForm,
     ),
@@ -101,7 +94,6 @@ ACTS: tuple[Act, ...] = (
         "compensations",
         "Compensate",
         "arrow-back-up",
-        "Undoes what it has applied, in reverse order. What can't be undone is listed.",
         lambda run: run.state in _UNDOABLE,
         kind="danger",
     ),
@@ -109,7 +101,6 @@ ACTS: tuple[Act, ...] = (
         "cancellations",
         "Cancel",
         "square-x",
-        "No new effect starts; what is under way is settled first. Open gates are withdrawn.",
         lambda run: run.state in _FORWARD or run.state is RunState.FAILING,
         kind="danger",
         form=CancelForm,
@@ -117,29 +108,43 @@ ACTS: tuple[Act, ...] = (
 )
 
 
-def offered(user: User, run: Run, waits: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The acts that fit the run with these open waits, and that this person may do, for _ask.html."""
+def offered(
+    user: User,
+    run: Run,
+    waits: Sequence[Mapping[str, Any]],
+    effects: Sequence[Mapping[str, Any]],
+    checkpoints: Sequence[Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """The acts that fit the run with these open waits, and that this person may do, for _ask.html.
+
+    `effects` and `checkpoints` are the rows of the run's page: from them each act says what it will do.
+    """
     attention = [wait for wait in waits if wait["kind"] == WaitKind.ATTENTION]
     doubts = [wait for wait in attention if wait["effect__key"]]
     situation = Situation(RunState(run.state), run.held, len(attention) > len(doubts), bool(doubts))
     held = access.capabilities(user)
     fitting = [act for act in ACTS if act.needs in held and act.fits(situation)]
+    scene = radius.Scene(run, effects, checkpoints, waits)
     initial: dict[str, Any] = {"version": run.version}
     if any(act.form is StateForm for act in fitting):
         initial["state"] = working_state(run)
-    return [_shown(act, run, initial) for act in fitting]
+    return [_shown(act, scene, initial) for act in fitting]
 
 
-def _shown(act: Act, run: Run, initial: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(act: Act, scene: radius.Scene, initial: Mapping[str, Any]) -> dict[str, Any]:
     form = act.form(auto_id=f"{act.noun}-%s", initial=dict(initial))
+    if isinstance(form, ForkForm):
+        form.offer(scene.checkpoints)
+    elif isinstance(form, SkipForm):
+        form.offer(radius.steps(scene.run))
     return {
         "id": act.noun,
-        "url": reverse(act.noun, args=[run.ref]),
+        "url": reverse(act.noun, args=[scene.run.ref]),
         "label": act.label,
         "icon": act.icon,
         "kind": act.kind,
-        "title": f"{act.label} {run.ref}",
-        "preview": [act.preview],
+        "title": f"{act.label}: {scene.run.ref}",
+        "preview": radius.of(act.noun, scene),
         "reason": "required",
         "hidden": {},
         # The reason has its own place in the dialogue.

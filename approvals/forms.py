@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
 
 from approvals.decisions import MAX_WORDS
-from approvals.queries.verdict import VERDICTS
+from approvals.queries.verdict import HAPPENED, UNDO, VERDICTS
 from approvals.states import CHOICES
 from approvals.visible import suspicious
 from durable import tools
@@ -60,13 +60,27 @@ class CancelForm(ReasonForm):
 class SkipForm(ReasonForm):
     """A step left undone, and where to go on."""
 
-    to = forms.CharField(required=False, max_length=200, label="Go on at step (empty: the next one)")
+    to = forms.CharField(required=False, max_length=200, label="Go on at step")
+
+    def offer(self, steps: Sequence[str]) -> None:
+        """Let people choose among the steps of the code; without one it goes on at the next."""
+        self.fields["to"].widget = forms.Select(
+            choices=[("", "the next one"), *((name, name) for name in steps)]
+        )
 
 
 class ForkForm(ReasonForm):
     """A fork from a kept checkpoint."""
 
-    version = forms.IntegerField(min_value=1, max_value=2**31 - 1, label="From version")
+    version = forms.IntegerField(min_value=1, max_value=2**31 - 1, label="From the checkpoint")
+
+    def offer(self, checkpoints: Sequence[Mapping[str, Any]]) -> None:
+        """Let people choose among the kept checkpoints (rows of the run's page) that something follows after."""
+        going_on = [point for point in checkpoints if point["next"]]
+        choices = [
+            (p["version"], f"{p['version']}, after {p['after']}: goes on at {p['next']}") for p in going_on
+        ]
+        self.fields["version"].widget = forms.Select(choices=choices)
 
 
 class StateForm(ReasonForm):
@@ -82,6 +96,16 @@ class VerdictForm(ReasonForm):
 
     verdict = forms.ChoiceField(choices=[(word, word) for word in VERDICTS])
     receipt = forms.CharField(required=False, max_length=255)
+    candidate = forms.CharField(required=False, max_length=255)
+
+    def clean(self) -> dict[str, Any]:
+        """One receipt, typed or chosen among the candidates; both are accepted only where they are the same."""
+        data = super().clean() or self.cleaned_data
+        typed, chosen = data.get("receipt", ""), data.pop("candidate", "")
+        if data.get("verdict") in (HAPPENED, UNDO) and typed and chosen and typed != chosen:
+            self.add_error("receipt", f"you chose {chosen} and typed {typed}; give the one that is the proof")
+        data["receipt"] = typed or chosen
+        return data
 
 
 class EditForm(forms.Form):

@@ -7,7 +7,8 @@ key is sent again, and for any other the step gets a new key, linked to the old 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from django.db import transaction
 
@@ -34,6 +35,22 @@ from durable.transitions import close_wait, lock_run, move_effect, move_run
 from durable.vendor import Receipt
 
 _RECEIPT_LIMIT = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What "it did not happen" would mean now: from when it may be said, and whether the same key is then sent again."""
+
+    not_before: datetime
+    may_be_said: bool
+    same_key: bool
+
+
+def outlook(effect: Effect) -> Outlook:
+    """Say beforehand what `did_not` would do; that checks again, under its locks. Raises UnknownTool."""
+    facts, now = ledger.facts_of(effect), clock.db_now()
+    quiet = quiet_from(effect, facts)
+    return Outlook(quiet, now >= quiet, key_is_good(effect, facts, now) and _goes_on(effect.run, effect))
 
 
 def happened(effect_key: str, *, actor: str, reason: str, receipt_id: str) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from approvals import differences
 from approvals.models import Gate
-from approvals.queries import events, pages, words
-from durable import tools
+from approvals.queries import events, evidence, pages, words
+from approvals.templatetags.interlock import span
+from durable import ledger, vault
 from durable.clock import db_now
 from durable.digest import canonical
-from durable.errors import InterlockError, Invalid
+from durable.errors import InterlockError
 from durable.models import Chain, Effect, Wait
-from durable.money import to_minor
-from durable.states import OPEN, EffectState, WaitKind, WaitState
+from durable.states import OPEN, REFUSED, EffectState, WaitKind, WaitState
 
 _PASSED = {
     "gated": "gated",
@@ -56,7 +55,7 @@ def detail(effect: Effect) -> dict[str, Any]:
         "doubt": doubt,
         "life": _life(effect, found["log"]),
         "key_life": _key_life(effect),
-        "evidence": None if doubt is None else evidence(effect, doubt),
+        "evidence": None if doubt is None else evidence.side_by_side(effect, doubt),
         "events": found["log"],
         "log_total": found["log_total"],
         "now": db_now(),
@@ -67,27 +66,29 @@ def _effect(effect: Effect, doubt: Wait | None) -> dict[str, Any]:
     title = words.title(effect.tool, effect.amount_minor, effect.currency, undo=effect.undo_of_id is not None)
     try:
         payload = differences.read_public(effect.payload)
-        shown, about = canonical(payload), words.subject(payload["args"])
+        shown, about = canonical(payload), words.about(payload["args"])
     except InterlockError:
         shown, about = canonical("The personal data of this run has been erased."), ""
-    summary = str(doubt.detail.get("sentence", "")) if doubt is not None else ""
+    sentence = words.sentence(str(doubt.detail.get("sentence", ""))) if doubt is not None else ""
+    asked = f"{effect.run.agent} asked for it at step {effect.step}{about}."
     return {
         "id": effect.key,
         "key": effect.key,
         "run_id": effect.run.ref,
         "tool": effect.tool,
         "class_name": effect.effect_class,
-        "vendor": effect.vendor,
+        "vendor": words.vendor(effect.vendor),
+        "payload_title": _payload_title(effect),
         "agent": effect.run.agent,
         "state": effect.state,
         "title": title,
         "question": f"Did this happen: {title}?" if effect.state == EffectState.IN_DOUBT else "",
-        "summary": summary or f"{effect.run.agent}, step {effect.step}{f', {about}' if about else ''}.",
+        "summary": f"{asked} {sentence}".strip(),
         "version": version(effect),
         "settled": EffectState(effect.state) not in OPEN,
         "canonical": shown,
         "digest": effect.digest,
-        "words": "",
+        "words": said(effect),
         "minor": effect.amount_minor,
         "currency": effect.currency,
         "receipt": effect.receipt_id,
@@ -99,6 +100,21 @@ def _effect(effect: Effect, doubt: Wait | None) -> dict[str, Any]:
         .first(),
         "gate_id": Gate.objects.filter(effect=effect).order_by("-round").values_list("pk", flat=True).first(),
     }
+
+
+def said(effect: Effect) -> str:
+    """What the agent said in the step that asks; unproven, and gone where it was erased."""
+    try:
+        return "" if effect.said is None else str(vault.read(effect.said))
+    except InterlockError:
+        return ""
+
+
+def _payload_title(effect: Effect) -> str:
+    if effect.sends:
+        return "Sent exactly as shown"
+    refused = EffectState(effect.state) in REFUSED
+    return f"{effect.state.capitalize()}, and not sent" if refused else "Will be sent exactly as shown"
 
 
 def _life(effect: Effect, log: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -123,68 +139,23 @@ def _key_life(effect: Effect) -> dict[str, Any] | None:
     if effect.first_sent_at is None or EffectState(effect.state) not in OPEN:
         return None
     try:
-        lives = _honoured(effect)
+        lives = ledger.facts_of(effect).idempotent_for
     except InterlockError:
         return None
     if lives is None:
         return None
     half, end = effect.first_sent_at + lives / 2, effect.first_sent_at + lives
     left = half - db_now()
-    said = "may be repeated under its key" if left > timedelta(0) else "is no longer repeated under its key"
+    if effect.error_saved:
+        text = "an error is saved under it: the same request gets the same error for as long as the key lives"
+    elif left > timedelta(0):
+        text = f"{span(left)} left in which the same request can be repeated without acting twice"
+    else:
+        text = "too old: the same request is not repeated under it any more"
     return {
-        "words": said,
+        "words": text,
         "first_sent": effect.first_sent_at,
         "half_at": half,
         "end_at": end,
-        "vendor": effect.vendor,
+        "vendor": words.vendor(effect.vendor),
     }
-
-
-def _honoured(effect: Effect) -> timedelta | None:
-    tool = tools.get(effect.tool)
-    if effect.undo_of_id is None:
-        return tool.facts.idempotent_for
-    return None if tool.undo_act is None else tool.undo_act.idempotent_for
-
-
-def evidence(effect: Effect, doubt: Wait) -> dict[str, Any] | None:
-    """What was sent, line by line against each candidate that the vendor's look-up has found; None without any."""
-    found: list[dict[str, Any]] = doubt.detail.get("candidates") or []
-    if not found:
-        return None
-    rows = [
-        {
-            "name": "Key",
-            "sent": effect.key,
-            "cells": [_cell(one.get("key"), one.get("key") == effect.key) for one in found],
-        },
-        {
-            "name": "Target",
-            "sent": "see the payload",
-            "cells": [_cell(one.get("target"), None) for one in found],
-        },
-    ]
-    if effect.amount_minor is not None:
-        asked = words.money(effect.amount_minor, effect.currency)
-        rows.insert(0, {"name": "Amount", "sent": asked, "cells": [_moved(effect, one) for one in found]})
-    return {
-        "columns": [str(one.get("id", "candidate")) for one in found],
-        "rows": rows,
-        "words": str(doubt.detail.get("sentence", "")),
-        "at": doubt.opened_at,
-    }
-
-
-def _cell(text: object, fits: bool | None) -> dict[str, Any]:
-    return {"text": "not shown", "fits": None} if text is None else {"text": str(text), "fits": fits}
-
-
-def _moved(effect: Effect, candidate: dict[str, Any]) -> dict[str, Any]:
-    amount, currency = candidate.get("amount"), candidate.get("currency")
-    if amount is None or not currency:
-        return _cell(amount, None)
-    try:
-        fits = (to_minor(Decimal(str(amount)), currency), currency) == (effect.amount_minor, effect.currency)
-    except (Invalid, InvalidOperation):
-        fits = False
-    return _cell(f"{amount} {currency}", fits)

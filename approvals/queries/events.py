@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from durable import journal, vault
+from approvals.queries import actors
+from durable import vault
 from durable.models import LedgerEvent
 from durable.states import EventKind
 
@@ -18,19 +19,42 @@ _IDLE_SECONDS = 60
 _TEXTS = {
     EventKind.STARTED: "started the run",
     EventKind.RESUMED: "took the run up again",
-    EventKind.ATTEMPT_LOST: "the worker was lost; its attempt is over",
+    EventKind.ATTEMPT_LOST: "lost a worker; its attempt is over",
     EventKind.INTENT: "wrote down what is meant to happen",
     EventKind.GATED: "asks people first",
+    EventKind.WITHDRAWN: "took it back",
+    EventKind.SETTLED: "settled it",
+    EventKind.PRUNED: "pruned what is kept no longer",
+    EventKind.EXPIRED: "let it lapse: nobody decided in time",
+    EventKind.NEW_ROUND: "opened a new round",
+    EventKind.EDITED: "edited what would be sent",
     EventKind.REFUSED_DECISION: "tried to decide and was refused",
     EventKind.SENT: "let the request go out",
     EventKind.NOT_SENT: "could not send; nothing left",
     EventKind.NO_ANSWER: "got no answer that settles it",
     EventKind.LATE_ANSWER: "got an answer after its lease was over",
-    EventKind.APPLIED: "the vendor acted",
-    EventKind.FAILED: "the vendor refused for good",
+    EventKind.APPLIED: "has the vendor's receipt: it happened",
+    EventKind.FAILED: "was told no: the vendor refused for good",
     EventKind.LOOKED_UP: "asked the vendor about it",
     EventKind.ADOPTED: "took over the receipt that the vendor has",
-    EventKind.ATTENTION: "a person must look",
+    EventKind.IN_DOUBT: "can't tell whether it happened",
+    EventKind.VERDICT: "gave a verdict",
+    EventKind.LINKED: "linked a new key to the older one",
+    EventKind.ATTENTION: "called a person",
+    EventKind.HELD: "held the run",
+    EventKind.RELEASED: "released the run",
+    EventKind.RETRIED: "asked for the step once more",
+    EventKind.SKIPPED: "skipped the step",
+    EventKind.STATE_EDITED: "edited the working state",
+    EventKind.FORKED: "forked the run",
+    EventKind.CANCEL_ASKED: "asked to cancel the run",
+    EventKind.COMPENSATION_ASKED: "asked to undo what the run did",
+    EventKind.NOT_UNDOABLE: "could not undo it",
+    EventKind.COMPLETED: "ended the run: completed",
+    EventKind.RUN_FAILED: "ended the run: failed",
+    EventKind.CANCELLED: "ended the run: cancelled",
+    EventKind.COMPENSATED: "undid all that the run did",
+    EventKind.PARTLY_COMPENSATED: "undid part of what the run did",
 }
 
 
@@ -42,45 +66,46 @@ def listing(run_id: int, run_ref: str, effect_key: str | None = None) -> dict[st
     rows = list(found.select_related("detail__sealed").order_by("-no")[:SHOWN])
     key = _key(run_id, run_ref) if any(hasattr(row, "detail") for row in rows) else None
     total = found.count() if len(rows) == SHOWN else len(rows)
+    who = actors.names(row.actor for row in rows)
     lines = [
-        _line(newer, row, older, key, in_effect=effect_key is not None)
+        _line(newer, row, older, key) | {"who": who[row.actor], "effect": "" if effect_key else _short(row)}
         for newer, row, older in zip([None, *rows], rows, [*rows[1:], None], strict=False)
     ]
     return {"log": lines, "log_total": total}
 
 
 def _line(
-    newer: LedgerEvent | None,
-    row: LedgerEvent,
-    older: LedgerEvent | None,
-    key: bytes | None,
-    *,
-    in_effect: bool,
+    newer: LedgerEvent | None, row: LedgerEvent, older: LedgerEvent | None, key: bytes | None
 ) -> dict[str, Any]:
     idle = 0.0 if older is None else (row.at - older.at).total_seconds()
     new_day = newer is None or newer.at.date() != row.at.date()
     return {
         "kind": row.kind,
-        "who": "" if row.actor == journal.ENGINE else row.actor,
-        "text": _text(row, key, in_effect=in_effect),
+        "text": _text(row),
+        "said": _words(row, key),
+        "effect_key": row.effect_key,
         "at": row.at,
         "idle": idle if idle >= _IDLE_SECONDS else 0,
         "day": f"{row.at:%a} {row.at.day} {row.at:%b %Y}" if new_day else "",
     }
 
 
-def _text(row: LedgerEvent, key: bytes | None, *, in_effect: bool) -> str:
+def _short(row: LedgerEvent) -> str:
+    """An effect's key on the page of its run: what follows the run's own id."""
+    return row.effect_key.removeprefix(f"{row.run_ref}:")
+
+
+def _text(row: LedgerEvent) -> str:
     try:
         text = _TEXTS.get(EventKind(row.kind)) or row.kind
     except ValueError:
         text = row.kind
-    if row.effect_key and not in_effect:
-        text += f", {row.effect_key}"
     body = json.loads(row.body)
     if row.kind == EventKind.REFUSED_DECISION:
         text += f" ({body.get('verdict', '')}: {body.get('why', '')})"
-    said = _words(row, key)
-    return f"{text}: {said}" if said else text
+    if row.kind == EventKind.VERDICT:
+        text += f": {body.get('verdict', '')}"
+    return text
 
 
 def _words(row: LedgerEvent, key: bytes | None) -> str:

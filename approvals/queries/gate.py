@@ -6,16 +6,29 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from approvals import access, differences, outcomes
-from approvals.models import Decision, Gate
-from approvals.queries import inbox, words
-from approvals.states import FINAL_VALUES, LIVE, PAST, GateState, Verdict
-from durable import vault
+from approvals import differences
+from approvals.errors import Difference
+from approvals.models import Gate
+from approvals.queries import answers as given
+from approvals.queries import effect as one_effect
+from approvals.queries import events, inbox, words
+from approvals.states import GateState
+from durable import tools, vault
 from durable.clock import db_now
 from durable.digest import canonical
 from durable.errors import InterlockError
 from durable.models import Effect, Purse, Subject
+from durable.states import EventKind
 
+_TALK = frozenset({EventKind.ASKED_BACK, EventKind.EDITED, EventKind.NEW_ROUND, EventKind.REJECTED})
+_SENT = "Sent exactly as shown"
+#: What the payload's card says once it will not be sent any more; nothing while it may be.
+_PAYLOAD_TITLES = {
+    GateState.REJECTED: "Rejected, and not sent",
+    GateState.EXPIRED: "Expired, and not sent",
+    GateState.WITHDRAWN: "Withdrawn, and not sent",
+    GateState.SUPERSEDED: "What this round asked about",
+}
 _ERASED = canonical("The personal data of this run has been erased.")
 
 
@@ -23,13 +36,16 @@ def detail(user: User, gate: Gate) -> dict[str, Any]:
     """Everything that gate_detail.html shows but its forms. `gate` comes from `access.get_gate`."""
     effect = gate.effect
     queue = inbox.queue(user)
+    recorded = given.decisions(gate)
     return {
         "gate": _gate(gate, effect),
         "facts": _facts(effect) if gate.round == effect.round else [],
-        **_people(gate),
+        **given.people(gate, recorded),
         "budget": _budget(effect),
         "history": _history(effect),
-        "decision": _decision(gate),
+        "rounds": _rounds(gate, effect),
+        "changes": _changes(gate),
+        "decision": given.decision(gate, recorded),
         "sent": gate.used_at is not None,
         "queue": queue,
         "now": db_now(),
@@ -38,24 +54,41 @@ def detail(user: User, gate: Gate) -> dict[str, Any]:
 
 
 def public_payload(gate: Gate) -> tuple[bytes, str]:
-    """The payload for the page, secrets masked, and whom it is about. The digest stays that of the real values."""
+    """The payload for the page, secrets masked, and for whom it is, in words.
+
+    The digest stays that of the real values.
+    """
     try:
         payload = differences.read_public(gate.payload)
     except InterlockError:
         return _ERASED, ""
-    return canonical(payload), words.subject(payload["args"])
+    return canonical(payload), words.about(payload["args"])
 
 
 def title(gate: Gate) -> str:
     """What a gate's effect does, in a few words: `Refund 184.50 EUR`."""
     effect = gate.effect
-    return words.title(effect.tool, effect.amount_minor, effect.currency, undo=effect.undo_of_id is not None)
+    minor, currency = _sum(gate)
+    return words.title(effect.tool, minor, currency, undo=effect.undo_of_id is not None)
 
 
-def sum_of(gate: Gate) -> str:
-    """The amount that a gate lets out, for its button; empty where no money moves."""
+def approval_of(gate: Gate) -> str:
+    """What the button says that is approved: the amount, or the act where no money moves."""
+    minor, currency = _sum(gate)
+    return words.money(minor, currency) if minor is not None else f": {words.act(gate.effect.tool).lower()}"
+
+
+def _sum(gate: Gate) -> tuple[int | None, str]:
+    """The amount of the gate's own round, in minor units: the effect itself may be rounds ahead."""
     effect = gate.effect
-    return "" if effect.amount_minor is None else words.money(effect.amount_minor, effect.currency)
+    if gate.digest == effect.digest:
+        return effect.amount_minor, effect.currency
+    try:
+        payload = vault.read(gate.payload)
+        proposal = tools.get(payload["tool"]).proposal(payload["args"])
+    except InterlockError:
+        return None, ""
+    return proposal.amount_minor, proposal.currency or ""
 
 
 def _gate(gate: Gate, effect: Effect) -> dict[str, Any]:
@@ -63,35 +96,49 @@ def _gate(gate: Gate, effect: Effect) -> dict[str, Any]:
     run = effect.run
     return {
         "id": gate.pk,
-        "state": gate.state,
+        "state": "gated" if gate.state == GateState.OPEN else gate.state,
         "title": title(gate),
-        "summary": f"{run.agent} asks at step {effect.step}{f' for {about}' if about else ''},"
-        f" on behalf of {run.requester}."
-        f" People are asked because: {gate.reason}.",
+        "summary": f"{run.agent} asks at step {effect.step}{about}, on behalf of {run.requester}."
+        f" People are asked because: {gate.reason.rstrip('.')}.",
         "key": effect.key,
         "round": gate.round,
         "run_id": run.ref,
         "effect_id": effect.key,
         "class_name": effect.effect_class,
         "by_policy": effect.effect_class != "irreversible",
-        "vendor": effect.vendor,
+        "vendor": words.vendor(effect.vendor),
+        "payload_title": _PAYLOAD_TITLES.get(GateState(gate.state), "") if gate.used_at is None else _SENT,
         "agent": run.agent,
         "canonical": shown,
         "digest": gate.digest,
-        "words": _said(effect),
+        "words": one_effect.said(effect),
         "drafted_at": gate.opened_at,
+        "deadline": run.budget.deadline,
         "decide_by": gate.decide_by,
         "act_by": gate.act_by,
         "act_within": gate.act_within,
     }
 
 
-def _said(effect: Effect) -> str:
-    """What the agent said in the step that asks; unproven, and gone where it was erased."""
-    try:
-        return "" if effect.said is None else str(vault.read(effect.said))
-    except InterlockError:
-        return ""
+def _rounds(gate: Gate, effect: Effect) -> list[dict[str, Any]]:
+    """What people asked and answered about this effect, and why there were new rounds; oldest first."""
+    if gate.round == 1 and effect.round == 1 and gate.state != GateState.ASKED_BACK:
+        return []
+    found = events.listing(effect.run_id, effect.run.ref, effect.key)["log"]
+    return [entry for entry in reversed(found) if entry["kind"] in _TALK]
+
+
+def _changes(gate: Gate) -> tuple[Difference, ...]:
+    """What differs from what the round before asked about: an edit, or another ask of the step."""
+    if gate.round == 1:
+        return ()
+    before = Gate.objects.filter(effect_id=gate.effect_id, round__lt=gate.round).select_related(
+        "payload__run"
+    )
+    last = before.order_by("-round").first()
+    return (
+        () if last is None or last.digest == gate.digest else differences.between(last.payload, gate.payload)
+    )
 
 
 def _facts(effect: Effect) -> list[dict[str, Any]]:
@@ -103,38 +150,6 @@ def _facts(effect: Effect) -> list[dict[str, Any]]:
     except InterlockError:
         return []
     return [{"name": name, "then": str(value)} for name, value in sorted(found.items())]
-
-
-def _people(gate: Gate) -> dict[str, Any]:
-    given = [d for d in _decisions(gate) if d.verdict == Verdict.APPROVE]
-    people = [
-        {
-            "name": outcomes.name(d.person),
-            "note": f"{PAST[Verdict(d.verdict)]} at {outcomes.moment(d.at)}",
-            "state": _look(d),
-        }
-        for d in _decisions(gate)
-    ]
-    who = "person" if gate.needed == 1 else "people"
-    rule = f"{gate.needed} {who}, but neither who asked for the run nor who edited it."
-    if GateState(gate.state) in LIVE:
-        able = access.eligible(gate)
-        answered = {d.person_id for d in given}
-        people += [
-            {"name": outcomes.name(p), "note": "may answer", "state": "open"}
-            for p in able
-            if p.pk not in answered
-        ]
-        if not able:
-            rule = "No eligible reviewer: nobody may decide here besides who asked or edited. An admin must name one."
-    return {"people": people, "given": len(given), "needed": gate.needed, "rule": rule}
-
-
-def _look(decision: Decision) -> str:
-    """The word whose icon stands beside a person's answer."""
-    return {"approve": "approved", "reject": "rejected", "ask back": "asked back", "edit": "edited"}.get(
-        decision.verdict, "rejected"
-    )
 
 
 def _budget(effect: Effect) -> dict[str, Any] | None:
@@ -178,65 +193,6 @@ def _history(effect: Effect) -> dict[str, Any] | None:
         ],
         "words": "",
     }
-
-
-def _decisions(gate: Gate) -> list[Decision]:
-    return list(gate.decisions.select_related("person", "sealed__run").order_by("id"))
-
-
-def _decision(gate: Gate) -> dict[str, Any] | None:
-    """How the gate ended, for the banner; None while it takes an answer."""
-    if GateState(gate.state) in LIVE:
-        return None
-    final = [d for d in _decisions(gate) if d.verdict in FINAL_VALUES and d.verdict != Verdict.LATE_REFUSAL]
-    if not final:
-        who = "the clock" if gate.state == GateState.EXPIRED else gate.wait.closed_by or "the engine"
-        verb = gate.state.capitalize()
-        return {
-            "who": who,
-            "verb": verb,
-            "at": gate.closed_at,
-            "reason": "",
-            "round": gate.round,
-            "state": gate.state,
-            "used": "It was not executed."
-            if gate.state != GateState.SUPERSEDED
-            else "A newer round stands now.",
-        }
-    last = final[-1]
-    return {
-        "who": outcomes.name(last.person),
-        "verb": PAST[Verdict(last.verdict)].capitalize(),
-        "at": last.at,
-        "reason": said(last),
-        "round": gate.round,
-        "used": _used(gate, last),
-        "state": gate.state,
-    }
-
-
-def said(decision: Decision) -> str:
-    """A person's words, or that they are erased."""
-    try:
-        return str(vault.read(decision.sealed)["words"])
-    except InterlockError:
-        return "(erased)"
-
-
-def _used(gate: Gate, last: Decision) -> str:
-    if last.verdict == Verdict.EDIT:
-        return "The edited payload is asked about in the next round."
-    if last.verdict != Verdict.APPROVE:
-        return "It was not executed."
-    if gate.used_at is not None:
-        return f"The approval was used at {outcomes.moment(gate.used_at)}."
-    if gate.state == GateState.APPROVED:
-        return "Approved, waiting to resume."
-    return {
-        GateState.SUPERSEDED: "Not used: the proposal changed.",
-        GateState.EXPIRED: "Not used in time.",
-        GateState.WITHDRAWN: "Not used: it was withdrawn.",
-    }.get(GateState(gate.state), "Not used.")
 
 
 def _position(queue: dict[str, Any], gate_id: int) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def _item(row: pages.Row, now: datetime) -> dict[str, Any]:
     return {
         "id": row["id"],
         "title": words.title(row["tool"], row["minor"], row["currency"], undo=row["undo"] is not None),
-        "who": f"{row['agent']}, {about}" if about else row["agent"],
+        "who": f"{about}, {row['agent']}" if about else row["agent"],
         "key": row["key"],
         "icon": "lock" if row["hard"] else "hand-stop",
         "hard": row["hard"],

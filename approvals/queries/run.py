@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from approvals.outcomes import moment
 from approvals.queries import effects, events, pages, runs, words
+from approvals.templatetags.interlock import span
 from durable import plan
 from durable.clock import db_now
 from durable.errors import InterlockError
 from durable.models import Budget, Chain, Checkpoint, Effect, Purse, Run
-from durable.states import ENDED, FINAL, EffectState, RunState, WaitKind
+from durable.states import ENDED, FINAL, CheckpointKind, EffectState, RunState, WaitKind
 
+#: What a checkpoint was written for, in words.
+_AFTER = {
+    CheckpointKind.START: "the start",
+    CheckpointKind.STEP: "{step}",
+    CheckpointKind.SUSPEND: "{step} suspended",
+    CheckpointKind.EDIT: "the state was edited",
+    CheckpointKind.SKIP: "{step} was skipped",
+    CheckpointKind.FORK: "the fork",
+    CheckpointKind.END: "the end",
+}
 _UNDOING = frozenset({RunState.COMPENSATING, RunState.COMPENSATED, RunState.PARTLY_COMPENSATED})
 
 
@@ -27,7 +39,7 @@ def detail(run: Run) -> dict[str, Any]:
     rows = effects.of_run(run)
     points: list[pages.Row] = _plain(
         run.checkpoints.order_by("-version").values(
-            "version", "kind", "step", "progress", "message_count", "at"
+            "version", "kind", "step", "next_step", "progress", "message_count", "at"
         )[:20]
     )
     approved = any(row["state"] == EffectState.APPROVED for row in rows)
@@ -40,7 +52,7 @@ def detail(run: Run) -> dict[str, Any]:
             "state": run.state,
             "wait": words.wait_word(waits),
             "why": words.why(shown, waits, approved=approved),
-            "more": _more(run),
+            "more": " ".join(filter(None, [words.more(waits), _more(run)])),
             "version": version(run),
             "created_at": run.created_at,
             "attempt": run.attempt,
@@ -48,8 +60,10 @@ def detail(run: Run) -> dict[str, Any]:
             "ended": RunState(run.state) in FINAL,
         },
         "waits": waits,
+        "effect_rows": rows,
+        "requester": run.requester,
         "plan": _plan(run, points, waits),
-        "budget": _gauges(run.budget),
+        "budget": _gauges(run),
         "effects": [effects.row(one) for one in rows],
         "effects_words": _effects_words(rows),
         "chain": None,
@@ -81,46 +95,80 @@ def _plan(run: Run, points: list[pages.Row], waits: list[dict[str, Any]]) -> lis
     except InterlockError:
         names = list(dict.fromkeys([*done, run.step] if run.step else done))
     word = words.wait_word(waits) or run.state
-    return [
-        _step(name, done, current=name == run.step and RunState(run.state) not in ENDED, word=word)
-        for name in names
-    ]
+    here = names.index(run.step) if run.step in names else 0
+    steps = []
+    for place, name in enumerate(names):
+        visits = done.get(name, 0)
+        if name == run.step and RunState(run.state) not in ENDED:
+            steps.append({"name": name, "state": word, "note": word, "current": True})
+        elif visits:
+            note = f"{visits} times" if visits > 1 else "done"
+            steps.append({"name": name, "state": "completed", "note": note, "current": False})
+        else:
+            steps.append({"name": name, **_not_done(run, name, passed=place < here), "current": False})
+    return steps
 
 
-def _step(name: str, done: dict[str, int], *, current: bool, word: str) -> dict[str, Any]:
-    visits = done.get(name, 0)
-    if current:
-        return {"name": name, "state": word, "note": word, "current": True}
-    if visits:
-        return {
-            "name": name,
-            "state": "completed",
-            "note": f"{visits} times" if visits > 1 else "done",
-            "current": False,
-        }
-    return {"name": name, "state": "queued", "note": "not yet", "current": False}
+def _not_done(run: Run, name: str, *, passed: bool) -> dict[str, str]:
+    """A step that was never finished: where an ended run stopped, not taken, or still ahead."""
+    if RunState(run.state) not in ENDED:
+        return {"state": "queued", "note": "not taken so far" if passed else "not yet"}
+    if name == run.step:
+        stopped = run.state in (RunState.FAILED, RunState.CANCELLED)
+        return {"state": run.state if stopped else "skipped", "note": "stopped here"}
+    return {"state": "skipped", "note": "not taken"}
 
 
-def _gauges(budget: Budget) -> list[dict[str, Any]]:
+def _gauges(run: Run) -> list[dict[str, Any]]:
+    """What the budget has left: time, steps, tokens, and money in each currency that the run has touched."""
+    budget = run.budget
     found = [
+        _deadline(run, budget),
         _gauge("Steps", budget.steps_used, 0, budget.steps_limit),
         _gauge("Tokens", budget.tokens_used, budget.tokens_reserved, budget.tokens_limit),
     ]
+    untouched = []
     for purse in Purse.objects.filter(budget=budget).order_by("currency"):
-        left = purse.limit_minor - purse.spent_minor - purse.reserved_minor
-        found.append(
-            {
-                "name": purse.currency,
-                "left": f"{words.money(left, purse.currency)} left",
-                "spent": purse.spent_minor,
-                "reserved": purse.reserved_minor,
-                "limit": purse.limit_minor,
-                "words": f"{words.money(purse.spent_minor, purse.currency)} spent, "
-                f"{words.money(purse.reserved_minor, purse.currency)} reserved of "
-                f"{words.money(purse.limit_minor, purse.currency)}",
-            }
-        )
+        if purse.spent_minor or purse.reserved_minor:
+            found.append(_purse(purse))
+        else:
+            untouched.append(words.money(purse.limit_minor, purse.currency))
+    if untouched:
+        left = {"name": "Money, untouched", "left": "", "spent": 0, "reserved": 0, "limit": 0}
+        found.append({**left, "words": ", ".join(untouched)})
     return [gauge for gauge in found if gauge is not None]
+
+
+def _purse(purse: Purse) -> dict[str, Any]:
+    left = purse.limit_minor - purse.spent_minor - purse.reserved_minor
+    spent, kept, limit = (
+        words.money(minor, purse.currency)
+        for minor in (purse.spent_minor, purse.reserved_minor, purse.limit_minor)
+    )
+    return {
+        "name": purse.currency,
+        "left": f"{words.money(left, purse.currency)} left",
+        "spent": purse.spent_minor,
+        "reserved": purse.reserved_minor,
+        "limit": purse.limit_minor,
+        "words": f"{spent} spent, {kept} reserved of {limit}",
+    }
+
+
+def _deadline(run: Run, budget: Budget) -> dict[str, Any] | None:
+    """Runs on through waits; of an ended run it says nothing any more."""
+    if budget.deadline is None or RunState(run.state) in ENDED:
+        return None
+    now, whole = db_now(), (budget.deadline - run.created_at).total_seconds()
+    left = (budget.deadline - now).total_seconds()
+    return {
+        "name": "Deadline",
+        "left": f"{span(left)} left" if left > 0 else "over",
+        "spent": min(max(whole - left, 0), whole),
+        "reserved": 0,
+        "limit": max(whole, 1),
+        "words": f"{moment(budget.deadline)}; runs on through waits",
+    }
 
 
 def _gauge(name: str, spent: int, reserved: int, limit: int | None) -> dict[str, Any] | None:
@@ -144,7 +192,8 @@ def _effects_words(rows: list[pages.Row]) -> str:
 def _point(point: pages.Row) -> dict[str, Any]:
     return {
         "version": point["version"],
-        "after": point["step"] or point["kind"],
+        "after": _AFTER[CheckpointKind(point["kind"])].format(step=point["step"]).strip(),
+        "next": point["next_step"],
         "messages": point["message_count"],
         "at": point["at"],
     }

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from approvals.queries import pages, words
+from approvals.queries import actors, pages, words
 from durable.digest import keyed_hash
 from durable.errors import Invalid
 from durable.models import Effect, Run, Subject, Wait
@@ -36,6 +36,20 @@ _CHIPS = (
     RunState.COMPENSATED,
 )
 _LABELS = {"": "All", STUCK: "Stuck", GATED: "Waiting for people"}
+_WAIT_COLUMNS = (
+    "id",
+    "run_id",
+    "kind",
+    "name",
+    "detail",
+    "deadline",
+    "opened_at",
+    "effect__key",
+    "effect__tool",
+    "effect__amount_minor",
+    "effect__currency",
+    "effect__undo_of_id",
+)
 COLUMNS = (
     "id",
     "ref",
@@ -85,15 +99,16 @@ def listing(state: str, q: str, *, after: int | None, before: int | None) -> dic
 
 
 def chips(state: str, q: str) -> list[dict[str, Any]]:
-    """The filters with their counts, each from the same rows as the list it leads to."""
+    """The filters with their counts, each from the same rows as the list it leads to; one query for all."""
+    chips = [str(chip) for chip in _CHIPS]
     return [
         {
             "label": _LABELS.get(chip) or chip.capitalize(),
             "query": urlencode({name: value for name, value in (("state", chip), ("q", q)) if value}),
-            "count": pages.words(pages.count(filtered(chip, q))),
+            "count": pages.words(count),
             "current": chip == state,
         }
-        for chip in map(str, _CHIPS)
+        for chip, count in zip(chips, pages.counts([filtered(chip, q) for chip in chips]), strict=True)
     ]
 
 
@@ -127,8 +142,12 @@ def open_waits(run_ids: Iterable[int]) -> defaultdict[int, list[dict[str, Any]]]
     """The open waits of some runs, oldest first, by run."""
     found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     rows = Wait.objects.filter(run_id__in=list(run_ids), state=WaitState.OPEN.value).order_by("id")
-    for row in rows.values("id", "run_id", "kind", "name", "detail", "deadline", "opened_at", "effect__key"):
-        found[row["run_id"]].append(dict(row))
+    waits = [dict(row) for row in rows.values(*_WAIT_COLUMNS)]
+    holders = actors.names(wait["detail"]["by"] for wait in waits if (wait["detail"] or {}).get("by"))
+    for wait in waits:
+        if (wait["detail"] or {}).get("by"):
+            wait["detail"] = {**wait["detail"], "by": holders[wait["detail"]["by"]]}
+        found[wait["run_id"]].append(wait)
     return found
 
 

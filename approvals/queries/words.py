@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from approvals.templatetags.interlock import amount
-from durable.states import RunState, WaitKind
+from durable.states import Attention, RunState, WaitKind
 
 _NAMED = ("order", "customer", "ticket", "charge", "to")
 
@@ -19,6 +19,21 @@ _ENDS = {
     RunState.CANCELLING: "It is being cancelled; what is under way is settled first.",
     RunState.COMPENSATING: "What it did is being undone, in reverse order.",
 }
+
+
+#: Vendors as the products' tools name them, in words; any other name is shown as it is.
+_VENDORS = {"stripe": "Stripe", "stock": "the warehouse", "shop": "the shop", "mail": "the mail server"}
+
+
+def vendor(name: str) -> str:
+    """A vendor for a sentence: `stripe` is Stripe."""
+    return _VENDORS.get(name, name or "the vendor")
+
+
+def sentence(text: str) -> str:
+    """A text as a sentence: it begins large and ends with a stop."""
+    text = text.strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?', ':')) else '.'}" if text else ""
 
 
 def money(minor: int | None, currency: str) -> str:
@@ -48,6 +63,12 @@ def subject(values: object) -> str:
     return ""
 
 
+def about(values: object) -> str:
+    """The same within a sentence: ` for order 8812`, ` to ada@example.org`, or nothing."""
+    whom = subject(values)
+    return f" {whom}" if whom.startswith("to ") else f" for {whom}" if whom else ""
+
+
 def wait_word(waits: Sequence[Mapping[str, Any]]) -> str:
     """The word for a badge: why a suspended run stands. The gravest wait speaks for all; empty without one."""
     by_kind = {str(wait["kind"]): wait for wait in reversed(waits)}
@@ -65,7 +86,7 @@ def why(run: Mapping[str, Any], waits: Sequence[Mapping[str, Any]], *, approved:
             return _waiting(kind, found)
     state = RunState(run["state"])
     if state is RunState.FAILED:
-        return run["error"] or "It failed."
+        return sentence(run["error"] or "It failed")
     if state in _ENDS:
         return _ENDS[state]
     if state is RunState.RUNNING:
@@ -83,17 +104,30 @@ def _waiting(kind: WaitKind, waits: Sequence[Mapping[str, Any]]) -> str:
     first = waits[0]
     detail = first["detail"] or {}
     if kind is WaitKind.ATTENTION:
-        return str(detail.get("sentence") or f"A person must look: {first['name']}.")
+        if first["name"] == Attention.IN_DOUBT and first["effect__tool"]:
+            return f"Nobody can tell yet whether this happened: {_effect(first)}."
+        return sentence(str(detail.get("sentence") or f"A person must look: {first['name']}"))
     if kind is WaitKind.HOLD:
-        return (
-            f"Held by {detail['by']}; nothing more leaves until it is released."
-            if detail.get("by")
-            else (f"Held: {first['name']}.")
-        )
+        by = f"Held by {detail['by']}" if detail.get("by") else f"Held: {first['name']}"
+        return f"{by}; nothing more leaves until it is released."
     if kind is WaitKind.GATE:
-        if len(waits) == 1:
-            return f"It waits for an answer to {first['name']}."
-        return f"It waits for answers to {len(waits)} gates, {first['name']} among them."
+        what = (
+            f"It waits for people's answer: {_effect(first)}"
+            if first["effect__tool"]
+            else "It waits for an answer"
+        )
+        return f"{what}." if len(waits) == 1 else f"{what}, and {len(waits) - 1} more."
     if kind is WaitKind.EVENT:
         return f"It waits for the event {first['name']}."
     return "It sleeps until its timer is due."
+
+
+def more(waits: Sequence[Mapping[str, Any]]) -> str:
+    """The second sentence: what is known about a doubt, and what else the run waits for."""
+    doubts = [w for w in waits if w["kind"] == WaitKind.ATTENTION and w["name"] == Attention.IN_DOUBT]
+    return sentence(str((doubts[0]["detail"] or {}).get("sentence", ""))) if doubts else ""
+
+
+def _effect(wait: Mapping[str, Any]) -> str:
+    undo = wait["effect__undo_of_id"] is not None
+    return title(wait["effect__tool"], wait["effect__amount_minor"], wait["effect__currency"], undo=undo)

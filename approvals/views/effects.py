@@ -26,7 +26,8 @@ def show(request: SignedIn, found: Effect, *, status: int = HTTPStatus.OK, probl
     """The effect's page."""
     context = one_effect.detail(found)
     verdicts = verdict.offered(request.user, found, context["doubt"])
-    context |= {"verdicts": verdicts, "acts": [], "problem": problem, "section": "ledger"}
+    acts = verdict.acts(request.user, found, context["doubt"])
+    context |= {"verdicts": verdicts, "acts": acts, "problem": problem, "section": "ledger"}
     settled = context["effect"]["settled"]
     return htmx.page(
         request, "approvals/effect_detail.html", context, fragment="live", ended=settled, status=status

@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from approvals import access, differences, htmx
+from approvals import access, differences, htmx, radius
 from approvals.capabilities import Capability
 from approvals.errors import Difference
 from approvals.forms import EditForm
@@ -64,7 +64,7 @@ def forms(user: User, found: Gate, edit: EditForm | None = None) -> dict[str, An
     )
     approve = {
         "url": reverse("decisions", args=[found.pk]),
-        "label": f"Approve {one_gate.sum_of(found)}".rstrip(),
+        "label": f"Approve {one_gate.approval_of(found)}".replace(" :", ":"),
     }
     acts = [act for act in (_edit(user, found, edit), _ask_back(user, found), _reject(user, found)) if act]
     if access.may(user, Capability.ANSWER_BACK) and not open_now:
@@ -101,7 +101,7 @@ def _edit(user: User, found: Gate, form: EditForm | None) -> dict[str, Any] | No
         icon="pencil",
         title="Edit what would be sent",
         fields=list(form),
-        preview=["Opens a new round; somebody else decides about it."],
+        preview=radius.of_edit(found, access.eligible(found), user),
         reason="optional",
         verb="Ask about this",
     )
@@ -124,6 +124,7 @@ def _ask_back(user: User, found: Gate) -> dict[str, Any] | None:
         label="Ask back",
         icon="message-circle-question",
         title="Ask before you decide",
+        preview=radius.of_ask_back(found),
         reason="required",
         reason_help="An operator answers; the clock runs on.",
         verb="Ask",
@@ -139,7 +140,8 @@ def _reject(user: User, found: Gate) -> dict[str, Any] | None:
         label="Reject",
         icon="ban",
         kind="danger",
-        title="Reject",
+        title=f"Reject: {one_gate.title(found)}",
+        preview=radius.of_reject(found),
         key="r",
         reason="required",
         reason_help="The agent gets these words, unchanged.",
@@ -155,6 +157,7 @@ def _answer(found: Gate) -> dict[str, Any]:
         "icon": "message-circle-question",
         "kind": "main",
         "title": "Answer the reviewer",
+        "preview": radius.of_answer(found),
         "hidden": {},
         "reason": "required",
         "reason_help": "Opens a new round that shows your answer.",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from typing import Any
 
 from django.http import HttpResponse
 from django.urls import reverse
@@ -16,6 +18,7 @@ from approvals.queries import runs as list_of
 from approvals.views.doors import SignedIn, door, query_text
 from durable.clock import db_now
 from durable.models import Run
+from durable.states import WaitKind
 
 
 @door("GET", needs=Capability.SEE_RUNS)
@@ -41,16 +44,27 @@ def run(request: SignedIn, ref: str) -> HttpResponse:
 def show(request: SignedIn, found: Run, *, status: int = HTTPStatus.OK, problem: str = "") -> HttpResponse:
     """The run's page, after a command that was refused with the reason."""
     context = one_run.detail(found)
-    acts = offered(request.user, found, context["waits"])
-    context |= {"acts": acts, "link": _link(found), "acts_note": "", "problem": problem, "section": "runs"}
+    acts = offered(request.user, found, context["waits"], context["effect_rows"], context["checkpoints"])
+    context |= {"acts": acts, "link": _link(found, context["waits"]), "acts_note": ""}
+    context |= {"problem": problem, "section": "runs"}
     ended = context["run"]["ended"]
     return htmx.page(
         request, "approvals/run_detail.html", context, fragment="live", ended=ended, status=status
     )
 
 
-def _link(found: Run) -> dict[str, str] | None:
+def _link(found: Run, waits: Sequence[Mapping[str, Any]]) -> dict[str, str] | None:
+    """The main way on: to the evidence of a doubt, else to the gate."""
+    for wait in waits:
+        if wait["kind"] == WaitKind.ATTENTION and wait["effect__key"]:
+            href = reverse("effect", args=[wait["effect__key"]])
+            return {"href": href, "label": "Look at the evidence", "icon": "scale", "kind": "main"}
     gate_id = one_run.open_gate_id(found)
     if gate_id is None:
         return None
-    return {"href": reverse("gate", args=[gate_id]), "label": "To the gate", "icon": "hand-stop"}
+    return {
+        "href": reverse("gate", args=[gate_id]),
+        "label": "To the gate",
+        "icon": "hand-stop",
+        "kind": "" if found.held else "main",
+    }

@@ -12,7 +12,7 @@ from django.urls import reverse
 from approvals import access, htmx
 from approvals.capabilities import Capability
 from approvals.forms import VerdictForm, first_error
-from approvals.queries.verdict import DID_NOT, HAPPENED
+from approvals.queries.verdict import ACKNOWLEDGE, ASK_AGAIN, DID_NOT, HAPPENED
 from approvals.views.doors import SignedIn, door
 from approvals.views.effects import show
 from durable import verdicts
@@ -21,7 +21,7 @@ from durable.errors import InterlockError, Invalid
 
 @door("POST")
 def verdict(request: SignedIn, key: str) -> HttpResponse:
-    """Settle an effect in doubt by what a person has found out."""
+    """Record what a person has found out about an effect."""
     found = access.get_effect(request.user, key)
     if not access.may(request.user, Capability.SETTLE):
         raise PermissionDenied("Your role does not include the right to settle an effect.")
@@ -43,5 +43,9 @@ def _say(key: str, actor: str, *, verdict: str, reason: str, receipt: str) -> No
         verdicts.happened(key, actor=actor, reason=reason, receipt_id=receipt)
     elif verdict == DID_NOT:
         verdicts.did_not(key, actor=actor, reason=reason)
+    elif verdict == ACKNOWLEDGE:
+        verdicts.acknowledge(key, actor=actor, reason=reason)
+    elif verdict == ASK_AGAIN:
+        verdicts.ask_again(key, actor=actor, reason=reason)
     else:
         verdicts.undo(key, actor=actor, reason=reason, receipt_id=receipt)

@@ -11,8 +11,7 @@ from django.urls import reverse
 
 from approvals.decisions import Answer, Circumstances, decide
 from approvals.models import Gate
-from approvals.queries import effect as one_effect
-from approvals.queries import words
+from approvals.queries import evidence, words
 from approvals.states import Verdict
 from durable import answers, vault, waits
 from durable.models import Effect, Wait
@@ -36,7 +35,7 @@ def test_a_run_at_a_gate_says_so_and_leads_there(sign_in: SignIn) -> None:
     shown = run_page(sign_in, gate.effect.run.ref)
     assert (shown["run"]["wait"], shown["run"]["why"]) == (
         "gate",
-        f"It waits for an answer to {gate.effect.key}.",
+        "It waits for people's answer: Pay out 184.50 EUR.",
     )
     assert shown["link"]["href"] == reverse("gate", args=[gate.pk])
 
@@ -84,7 +83,7 @@ def test_every_state_of_a_run_has_a_sentence(state: RunState) -> None:
         ("approve", "Approved", "Approved, waiting to resume."),
         ("reject", "Rejected", "It was not executed."),
         ("edit", "Edited", "The edited payload is asked about in the next round."),
-        ("expire", "Expired", "It was not executed."),
+        ("expire", "Nobody decided in time: it expired", "It was not executed."),
         ("supersede", "Approved", "Not used: the proposal changed."),
     ],
 )
@@ -105,7 +104,7 @@ def test_a_closed_gate_says_who_ended_it_and_what_came_of_it(
         Gate.objects.filter(pk=gate.pk).update(state="superseded")
     decision = sign_in(factories.person("bob")).get(reverse("gate", args=[gate.pk])).context["decision"]
     assert (decision["verb"], decision["used"]) == (verb, used)
-    assert decision["who"] == ("the clock" if how == "expire" else "Alice")
+    assert decision["who"] == ("" if how == "expire" else "Alice")
 
 
 def test_a_gate_shows_money_history_and_who_may_answer(sign_in: SignIn) -> None:
@@ -134,10 +133,16 @@ def test_evidence_stands_line_by_line_beside_what_was_sent() -> None:
         {"id": "re_2", "amount": "18.45", "currency": "EUR", "key": None, "target": None},
     ]
     doubt = Wait(detail={"sentence": "Two candidates.", "candidates": candidates})
-    shown = one_effect.evidence(effect, doubt)
-    assert shown is not None and shown["columns"] == ["re_1", "re_2"]
+    shown = evidence.side_by_side(effect, doubt)
+    assert [column["id"] for column in shown["columns"]] == ["re_1", "re_2"]
     fits = {row["name"]: [cell["fits"] for cell in row["cells"]] for row in shown["rows"]}
-    assert fits == {"Amount": [True, False], "Key": [True, None], "Target": [None, None]}
+    assert fits == {
+        "Amount": [True, False],
+        "Our key": [True, False],
+        "Made": [None, None],
+        "Status": [None, None],
+        "Belongs to": [True, True],
+    }
 
 
 def test_an_effects_life_is_told_from_its_ledger(sign_in: SignIn) -> None:

@@ -218,7 +218,7 @@ def test_an_operator_holds_and_releases_a_run_with_reasons(sign_in: SignIn) -> N
     run.refresh_from_db()
     assert run.held
     page = olga.get(reverse("run", args=[run.ref]))
-    assert "Held by olga" in page.context["run"]["why"] and page.context["acts"][0]["label"] == "Release"
+    assert "Held by Olga" in page.context["run"]["why"] and page.context["acts"][0]["label"] == "Release"
     assert olga.post(reverse("releases", args=[run.ref]), {"reason": "it is fine"}).status_code == 303
     assert [e.actor for e in LedgerEvent.objects.filter(run_ref=run.ref, kind__in=["held", "released"])] == [
         "olga"
