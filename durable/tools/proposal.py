@@ -105,7 +105,8 @@ def _subjects(declared: Mapping[str, str], args: Mapping[str, Any]) -> dict[str,
 def _once_per(tool: str, declared: tuple[str, ...], args: Mapping[str, Any]) -> str | None:
     if not declared:
         return None
-    return canonical({"tool": tool, "args": {name: args[name] for name in declared}}).decode()
+    named = {name: value.strip() if isinstance(value := args[name], str) else value for name in declared}
+    return canonical({"tool": tool, "args": named}).decode()
 
 
 def _name(value: object, argument: str) -> str | None:

@@ -1,0 +1,125 @@
+"""One business act, whichever run asks for it: a second one is shown to people, and never leaves on its own."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from approvals.states import Verdict
+from durable import runner
+from durable.models import Run
+from durable.states import RunState
+from tests.engine import desk, people, tools
+from tests.vendors import Vendor
+
+pytestmark = pytest.mark.usefixtures("kit")
+FORTY = [Decimal("40.00")]
+
+
+def asks(
+    vendor: Vendor, order: str = "8812", name: str = "main", amount: str = "40.00", times: int = 1
+) -> Any:
+    charge = tools.charge(vendor, "500.00")
+    args = {"order": order, "charge": charge, "amount": Decimal(amount)}
+    tools.asks(*[(tools.once, args)] * times, name=name)
+
+
+def test_a_second_run_with_the_same_order_is_gated_and_shows_the_first(vendor: Vendor) -> None:
+    asks(vendor)
+    first = desk.drive(tools.start())
+    second = desk.drive(tools.start())
+    assert first.state == RunState.COMPLETED and desk.effects(second) == {"pay": "gated"}
+    (gate,) = people.gates(second)
+    assert first.ref in gate.reason and "applied" in gate.reason
+    assert vendor.moved() == FORTY
+    people.say(second)
+    desk.drive(second)
+    assert vendor.moved() == FORTY * 2  # people overrode it on purpose
+
+
+def test_a_second_one_inside_the_same_run_is_gated_too(vendor: Vendor) -> None:
+    asks(vendor, times=2)
+    run = desk.drive(tools.start())
+    assert desk.effects(run) == {"pay": "applied", "pay#2": "gated"}
+    assert vendor.moved() == FORTY
+
+
+def test_names_that_a_person_would_take_for_one_are_one(vendor: Vendor) -> None:
+    asks(vendor, order="A-8812")
+    desk.drive(tools.start())
+    asks(vendor, order="a-8812 ")
+    assert desk.effects(desk.drive(tools.start())) == {"pay": "gated"}
+
+
+def test_another_order_is_not_held_up(vendor: Vendor) -> None:
+    asks(vendor)
+    desk.drive(tools.start())
+    asks(vendor, order="8813")
+    assert desk.drive(tools.start()).state == RunState.COMPLETED
+
+
+def test_one_that_was_refused_or_failed_holds_nobody_up(vendor: Vendor) -> None:
+    asks(vendor, amount="140.00")
+    first = desk.drive(tools.start())
+    people.say(first, Verdict.REJECT, words="no")
+    asks(vendor)
+    assert desk.drive(tools.start()).state == RunState.COMPLETED
+
+
+def test_one_in_doubt_holds_up_the_next(vendor: Vendor) -> None:
+    asks(vendor)
+    vendor.fault("garbage", form="other_amount", method="POST", path="/v1/refunds")
+    first = desk.drive(tools.start())
+    assert desk.effects(first) == {"pay": "in doubt"}
+    assert desk.effects(desk.drive(tools.start())) == {"pay": "gated"}
+
+
+def together(runs: list[Run]) -> None:
+    """Drive runs at the same moment, each on a connection of its own."""
+    start = Barrier(len(runs))
+
+    def drive(ref: str) -> None:
+        start.wait()
+        try:
+            runner.drive(ref)
+        finally:
+            connection.close()
+
+    threads = [Thread(target=drive, args=(run.ref,)) for run in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_of_runs_that_ask_at_the_same_moment_one_acts_and_the_others_are_gated(vendor: Vendor) -> None:
+    for trial in range(4):
+        asks(vendor, order=f"88{trial}")
+        rivals = [tools.start() for _ in range(3)]
+        together(rivals)
+        states = sorted(desk.effects(run)["pay"] for run in rivals)
+        assert states == ["applied", "gated", "gated"]
+    assert vendor.moved() == FORTY * 4
+
+
+def test_of_two_that_were_both_approved_the_second_goes_back_to_people(vendor: Vendor) -> None:
+    """Each reviewer saw the other gate undecided; the second approval no longer says what it said."""
+    asks(vendor, amount="140.00")
+    rivals = [desk.drive(tools.start()) for _ in range(2)]
+    for run in rivals:
+        people.say(run)
+    together(rivals)
+    for run in rivals:
+        run.refresh_from_db()
+    assert vendor.moved() == [Decimal("140.00")]
+    assert sorted(desk.effects(run)["pay"] for run in rivals) == ["applied", "gated"]
+    loser = next(run for run in rivals if desk.effects(run)["pay"] == "gated")
+    (gate,) = people.gates(loser)
+    assert gate.round == 2 and "has done the same meanwhile" in gate.reason
+    people.say(loser)
+    desk.drive(loser)
+    assert vendor.moved() == [Decimal("140.00")] * 2
