@@ -41,7 +41,7 @@ _lock = Lock()
 @contextmanager
 def world() -> Iterator[None]:
     """An empty world, without armed faults."""
-    known = dict(plan._agents)
+    known = dict(plan.agents())
     asked.clear()
     moved.clear()
     faults.disarm_all()
