@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
+from typing import Any
 
 from durable.models import Chain, Effect, LedgerEvent, Purse
 
@@ -28,21 +31,40 @@ def check_purses() -> None:
         assert purse.spent_minor == min(spent[name], room), f"{purse}: spent is not what the ledger says"
 
 
-def chain_of(run_ref: str) -> list[bytes]:
-    """Recompute a run's chain from its rows: SHA-256 over the hash before and seven lines."""
+def hashes_of(rows: Iterable[Mapping[str, Any]]) -> list[bytes]:
+    """Recompute a run's chain from its events in order: SHA-256 over the hash before and seven lines."""
     head, hashes = b"", []
-    for event in LedgerEvent.objects.filter(run_ref=run_ref).order_by("no"):
-        at = event.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        lines = (event.run_ref, str(event.no), event.kind, event.effect_key, event.actor, at, event.body)
+    for row in rows:
+        at = row["at"].astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        lines = (
+            row["run_ref"],
+            str(row["no"]),
+            row["kind"],
+            row["effect_key"],
+            row["actor"],
+            at,
+            row["body"],
+        )
         head = hashlib.sha256(head + "\n".join(lines).encode()).digest()
         hashes.append(head)
     return hashes
 
 
+def check_chain(rows: Sequence[Mapping[str, Any]], head_no: int, head: bytes) -> None:
+    """The events of one run, in order, against their own hashes and the head of their chain."""
+    hashes = hashes_of(rows)
+    assert [bytes(row["hash"]) for row in rows] == hashes, "a hash is not what its row says"
+    assert [row["no"] for row in rows] == list(range(1, len(hashes) + 1)), "an event is missing"
+    assert (head_no, bytes(head)) == (len(hashes), hashes[-1]), "the head is not that of the last event"
+
+
+def chain_of(run_ref: str) -> list[bytes]:
+    """A run's chain as its rows make it."""
+    return hashes_of(LedgerEvent.objects.filter(run_ref=run_ref).order_by("no").values())
+
+
 def check_chains() -> None:
+    """Every chain there is."""
     for chain in Chain.objects.all():
-        stored = LedgerEvent.objects.filter(run_ref=chain.run_ref).order_by("no")
-        hashes = chain_of(chain.run_ref)
-        assert [bytes(event.hash) for event in stored] == hashes, f"{chain}: a hash is not what its row says"
-        assert [event.no for event in stored] == list(range(1, len(hashes) + 1))
-        assert (chain.no, bytes(chain.head)) == (len(hashes), hashes[-1])
+        rows = LedgerEvent.objects.filter(run_ref=chain.run_ref).order_by("no").values()
+        check_chain(list(rows), chain.no, chain.head)
