@@ -1,0 +1,106 @@
+"""No page breaks a rule of WCAG that a machine can check: axe on every kind of page, in both themes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from approvals.models import Gate
+from durable import recovery, runs
+from tests.browser.people import Cast, Watch
+from tests.engine import desk
+from tests.vendors import Vendor
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text()
+RULES: dict[str, Any] = {
+    "light": {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]},
+    # The same page in other colours: what else could be wrong has been looked at.
+    "dark": {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}},
+}
+
+
+def violations(page: Page, theme: str = "light") -> list[str]:
+    """What axe finds on the page as it stands, one line for each element."""
+    page.evaluate(AXE)  # not stopped by the content security policy: it comes through the debugger
+    found: dict[str, Any] = page.evaluate("rules => axe.run(document, rules)", RULES[theme])
+    return [
+        f"{page.url}: {rule['id']} ({rule['impact']}): {node['html'][:160]}"
+        for rule in found["violations"]
+        for node in rule["nodes"]
+    ]
+
+
+def scenes(vendor: Vendor) -> tuple[list[str], list[str], list[str]]:
+    """A console with something on every page; returns the addresses of lists, of gates, and of runs and effects."""
+    for name, amount, currency in (("1", "184.50", "EUR"), ("2", "18900", "JPY"), ("3", "31.00", "EUR")):
+        desk.order(vendor, amount=amount, currency=currency, name=name)
+        desk.drive(desk.start(name, text="<b>x</b> \u202egnp\u202c pay\u200bpal", reply_to="a@example.org"))
+    charge = vendor.seed_charge("90.00", "EUR")
+    vendor.seed_order("4", "90.00", "EUR", charge=charge)
+    vendor.fault("error", method="POST", path="/v1/refunds", times=1, acts=False, saved=True)
+    doubt = desk.drive(runs.start("RefundDesk", desk.ticket("4", amount="23.40"), actor="tests"))
+    for _ in range(2):
+        vendor.client().v1.refunds.create({"charge": charge, "amount": 2340})
+    desk.time_passes(minutes=10)
+    recovery.sweep()
+    desk.drive(doubt)
+    desk.order(vendor, amount="12.00", name="5")
+    undone = desk.drive(desk.start("5"))
+    runs.compensate(undone.ref, actor="sven", reason="a wrong customer")
+    desk.drive(undone)
+    gates = [f"/gates/{gate.pk}/" for gate in Gate.objects.order_by("id")]
+    details = [f"/runs/{doubt.ref}/", f"/runs/{undone.ref}/", f"/effects/{doubt.ref}:pay/"]
+    return ["/gates/", "/runs/", "/ledger/", "/tools/"], gates, details
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_page_breaks_a_rule(theme: str, cast: Cast, vendor: Vendor, watch: Watch) -> None:
+    watch.allowed = {404}
+    lists, gates, details = scenes(vendor)
+    stranger = cast.stranger(color_scheme=theme)
+    found = []
+    for path in ("/sign-in/", "/nowhere/"):
+        stranger.goto(path)
+        found += violations(stranger, theme)
+    for name, width, paths in (
+        ("sven", 1280, ["/", *lists, *details]),
+        ("marta", 1280, gates),
+        ("jonas", 390, [*lists, *gates[:1], *details]),
+    ):
+        page = cast.enters(name, color_scheme=theme, viewport={"width": width, "height": 900})
+        for path in paths:
+            page.goto(path)
+            found += violations(page, theme)
+            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                found.append(f"{path}: wider than {width}")
+    assert found == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_fresh_installation_has_whole_pages_too(theme: str, cast: Cast) -> None:
+    found = []
+    for name in ("sven", "marta"):
+        page = cast.enters(name, color_scheme=theme)
+        for path in ("/", "/gates/", "/runs/", "/ledger/", "/tools/"):
+            page.goto(path)
+            found += violations(page, theme)
+    assert found == []
+
+
+def test_an_open_dialogue_breaks_no_rule(cast: Cast, vendor: Vendor) -> None:
+    desk.order(vendor, amount="184.50")
+    run = desk.drive(desk.start())
+    runs.hold(run.ref, actor="sven", reason="to offer every act")
+    page = cast.enters("sven")
+    page.goto(f"/runs/{run.ref}/")
+    found = []
+    for label in ("Release", "Skip the step", "Edit state", "Fork", "Cancel"):
+        page.get_by_role("button", name=label, exact=True).first.click()
+        found += violations(page)
+        page.keyboard.press("Escape")
+    assert found == []
