@@ -9,8 +9,8 @@ from decimal import Decimal
 
 from pydantic import BaseModel
 
-from durable.agents.desk_tools import refund
-from durable.author import Agent, Budget, Money, Next, RunContext, step
+from durable.adapters import stripe_refunds
+from durable.author import Agent, Budget, Call, LookupAnswer, Money, Next, Receipt, RunContext, step, tool
 
 
 class Paid(BaseModel, extra="forbid"):
@@ -20,17 +20,22 @@ class Paid(BaseModel, extra="forbid"):
     charge: str
 
 
+@tool(vendor="stripe", idempotent_for=stripe_refunds.KEY_LIFE, money="amount", subject="order", target="charge")
+def refund_part(call: Call, order: str, charge: str, amount: Decimal, currency: str) -> Receipt:
+    """Give a part of a charge back. An order may get several parts, so it does not declare `once_per`."""
+    return stripe_refunds.refund(call, charge, amount, currency, "requested_by_customer")
+
+
+@refund_part.lookup
+def find_part(call: Call) -> LookupAnswer:
+    """Find our refund among those of the charge, by the key in its metadata."""
+    return stripe_refunds.find_refund(call)
+
+
 def give_back(run: RunContext, amount: int) -> None:
     """Refund a part of the charge."""
-    run.effect(
-        refund,
-        order=run.input["order"],
-        customer=f"cus_{run.input['order']}",
-        charge=run.input["charge"],
-        amount=Decimal(amount),
-        currency="EUR",
-        reason="requested_by_customer",
-    )
+    paid = {"order": run.input["order"], "charge": run.input["charge"]}
+    run.effect(refund_part, **paid, amount=Decimal(amount), currency="EUR")
 
 
 class FourRefunds(Agent):
