@@ -56,7 +56,7 @@ def get_gate(user: User, gate_id: int) -> Gate:
     """Return a gate that the person may see. Raises the same NotFound for one that is not there."""
     found = (
         Gate.objects.select_related(
-            "effect__run__budget", "effect__facts__run", "effect__said__run", "wait", "payload__run"
+            "effect__run__budget", "effect__run__seal_key", "effect__facts", "effect__said", "wait", "payload"
         )
         .filter(pk=gate_id)
         .first()
@@ -71,7 +71,7 @@ def get_gate(user: User, gate_id: int) -> Gate:
 def get_run(user: User, ref: str) -> Run:
     """Return a run that the person may see. Raises the same NotFound for one that is not there."""
     found = (
-        Run.objects.select_related("budget", "parent").filter(ref=ref).first()
+        Run.objects.select_related("budget", "parent", "seal_key").filter(ref=ref).first()
         if may(user, Capability.SEE_RUNS)
         else None
     )
@@ -83,11 +83,7 @@ def get_run(user: User, ref: str) -> Run:
 def get_effect(user: User, key: str) -> Effect:
     """Return an effect that the person may see. Raises the same NotFound for one that is not there."""
     found = (
-        Effect.objects.select_related(
-            "run", "payload__run", "payload_asked__run", "facts__run", "proof__run", "said__run", "undo_of"
-        )
-        .filter(key=key)
-        .first()
+        Effect.objects.select_related("run__seal_key", "payload", "said", "undo_of").filter(key=key).first()
         if may(user, Capability.SEE_LEDGER)
         else None
     )
@@ -126,27 +122,33 @@ def is_requester(person: User, run: Run) -> bool:
 
 
 def editors(gate: Gate) -> frozenset[int]:
-    """The ids of all who have edited this effect in an earlier round: what stands now is their wording too."""
-    return frozenset(
-        Decision.objects.filter(
+    """The ids of all who have edited this effect in an earlier round: what stands now is their wording too.
+
+    Asked once for one gate object: a decision loads it anew under its locks.
+    """
+    found: frozenset[int] | None = getattr(gate, "_interlock_editors", None)
+    if found is None:
+        edits = Decision.objects.filter(
             gate__effect_id=gate.effect_id, round__lt=gate.round, verdict=Verdict.EDIT.value
-        ).values_list("person_id", flat=True)
-    )
+        )
+        found = frozenset(edits.values_list("person_id", flat=True))
+        gate._interlock_editors = found  # type: ignore[attr-defined]  # memory of this object alone
+    return found
 
 
 def deciders() -> QuerySet[User]:
     """All active people who may decide at gates."""
-    codename = Capability.DECIDE.value
-    own = Permission.objects.get(content_type__app_label="approvals", codename=codename)
-    return (
-        User.objects.filter(Q(groups__permissions=own) | Q(user_permissions=own), is_active=True)
-        .distinct()
-        .order_by("username")
-    )
+    held = {"codename": Capability.DECIDE.value, "content_type__app_label": "approvals"}
+    by_group = Q(**{f"groups__permissions__{name}": value for name, value in held.items()})
+    alone = Q(**{f"user_permissions__{name}": value for name, value in held.items()})
+    return User.objects.filter(by_group | alone, is_active=True).distinct().order_by("username")
 
 
 def eligible(gate: Gate) -> list[User]:
     """Those who could approve this gate. Empty means that it waits for nobody, which an operator must be told."""
-    excluded = editors(gate)
-    run = gate.effect.run
-    return [person for person in deciders() if person.pk not in excluded and not is_requester(person, run)]
+    found: list[User] | None = getattr(gate, "_interlock_eligible", None)
+    if found is None:
+        excluded, run = editors(gate), gate.effect.run
+        found = [one for one in deciders() if one.pk not in excluded and not is_requester(one, run)]
+        gate._interlock_eligible = found  # type: ignore[attr-defined]  # memory of this object alone
+    return found

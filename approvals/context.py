@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -26,13 +27,14 @@ def has_home(held: frozenset[Capability]) -> bool:
     return Capability.SEE_RUNS in held and Capability.DECIDE not in held
 
 
-def _count(name: str, user: User, held: frozenset[Capability]) -> str | None:
-    """What waits behind an entry, counted from the same rows as its list; None where nothing there waits for people."""
-    if name == "gates":
-        return pages.words(pages.count(inbox.live(user)))
-    if name == "runs" and Capability.STEER_RUNS in held:
-        return pages.words(pages.count(runs.filtered(runs.STUCK, "")))
-    return None
+def _counts(user: User, held: frozenset[Capability]) -> dict[str, str]:
+    """What waits behind the entries, counted from the same rows as their lists; absent where nothing waits."""
+    lists: dict[str, QuerySet[Any]] = {}
+    if Capability.SEE_GATES in held:
+        lists["gates"] = inbox.live(user)
+    if Capability.STEER_RUNS in held:
+        lists["runs"] = runs.filtered(runs.STUCK, "")
+    return dict(zip(lists, map(pages.words, pages.counts(list(lists.values()))), strict=True))
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
@@ -43,8 +45,9 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     if hasattr(request, "htmx") and wants_fragment(cast(HtmxHttpRequest, request)):
         return {}
     held = access.capabilities(user)
+    counts = _counts(user, held)
     items = [
-        {"url_name": name, "label": label, "icon": icon, "count": _count(name, user, held)}
+        {"url_name": name, "label": label, "icon": icon, "count": counts.get(name)}
         for name, label, icon, needs in _ITEMS
         if needs in held
     ]

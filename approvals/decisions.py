@@ -128,7 +128,11 @@ def _decide(person_id: int, gate: Gate, answer: Answer, circumstances: Circumsta
         raise Expired(
             f"Too late: it had to be decided by {outcomes.moment(gate.decide_by)}. Nothing was recorded."
         )
-    unseen = differences.unreadable(gate.payload, gate.digest) if answer.verdict is Verdict.APPROVE else None
+    unseen = (
+        differences.unreadable(gate.payload, gate.digest, gate.effect.run)
+        if answer.verdict is Verdict.APPROVE
+        else None
+    )
     if unseen:
         raise Refused(f"Not recorded: {unseen}.")
     decision = _insert(person, gate, answer.verdict, answer, circumstances)

@@ -6,19 +6,20 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from approvals import opened
 from approvals.errors import Difference
-from durable import tools, vault
+from durable import tools
 from durable.digest import canonical, sha256
 from durable.errors import InterlockError
-from durable.models import Sealed
+from durable.models import Run, Sealed
 
 
-def read_public(sealed: Sealed) -> dict[str, Any]:
+def read_public(sealed: Sealed, run: Run) -> dict[str, Any]:
     """Return a payload with its secret arguments masked: what a page may show. Raises Erased or Tampered.
 
     Where the tool is gone or has changed, nobody knows which arguments were secret, so all values are withheld.
     """
-    payload: dict[str, Any] = vault.read(sealed)
+    payload: dict[str, Any] = opened.read(sealed, run)
     try:
         args = tools.get(payload["tool"]).proposal(payload["args"]).public_args()
     except InterlockError:
@@ -26,10 +27,10 @@ def read_public(sealed: Sealed) -> dict[str, Any]:
     return {**payload, "args": args}
 
 
-def unreadable(sealed: Sealed, digest: str) -> str | None:
+def unreadable(sealed: Sealed, digest: str, run: Run) -> str | None:
     """Why a payload can't be shown exactly as it would be sent, or None. What nobody can see, nobody may approve."""
     try:
-        payload: dict[str, Any] = vault.read(sealed)
+        payload: dict[str, Any] = opened.read(sealed, run)
         tools.get(payload["tool"]).proposal(payload["args"])
     except InterlockError as error:
         return f"what would be sent can't be shown: {error}"
@@ -38,10 +39,10 @@ def unreadable(sealed: Sealed, digest: str) -> str | None:
     return None
 
 
-def between(shown: Sealed, current: Sealed) -> tuple[Difference, ...]:
+def between(shown: Sealed, current: Sealed, run: Run) -> tuple[Difference, ...]:
     """Compare what a screen showed with what would be sent now. Empty where they are equal or can't be read."""
     try:
-        before, after = read_public(shown), read_public(current)
+        before, after = read_public(shown, run), read_public(current, run)
     except InterlockError:
         return ()
     return tuple(compare(_flat(before), _flat(after)))

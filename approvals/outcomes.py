@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from approvals import differences
 from approvals.errors import Decided, Stale
 from approvals.models import Decision, Gate
 from approvals.states import FINAL_VALUES, PAST, GateState, Verdict
-from durable.clock import db_now
 from durable.errors import Conflict
 from durable.models import Effect
 
@@ -18,7 +18,7 @@ from durable.models import Effect
 def moment(at: datetime) -> str:
     """Return a moment in words, with its zone, and with its day where that is not today: `12:00:03 UTC`."""
     at = at.astimezone(UTC)
-    day = "" if at.date() == db_now().date() else f" on {at.day} {at:%b %Y}"
+    day = "" if at.date() == timezone.now().astimezone(UTC).date() else f" on {at.day} {at:%b %Y}"
     return f"{at:%H:%M:%S} UTC{day}"
 
 
@@ -38,12 +38,12 @@ def stale(gate: Gate, *, shown: str) -> Stale:
     """Return the refusal for a screen that showed `shown` while another payload stands now, with the difference."""
     rounds = list(
         Gate.objects.filter(effect_id=gate.effect_id)
-        .select_related("payload__run", "effect")
+        .select_related("payload", "effect__run__seal_key")
         .order_by("-round")
     )
     newest = rounds[0]
     seen = next((one for one in rounds if one.digest == shown), None)
-    found = differences.between(seen.payload, newest.payload) if seen is not None else ()
+    found = differences.between(seen.payload, newest.payload, newest.effect.run) if seen is not None else ()
     what = "Nothing was recorded: what would be sent has changed since your page was made"
     return Stale(f"{what}. It is round {newest.round} now; look at it and decide anew.", newest.pk, found)
 

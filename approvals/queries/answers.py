@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from approvals import access, outcomes
+from approvals import access, opened, outcomes
 from approvals.models import Decision, Gate
 from approvals.queries import actors
 from approvals.states import FINAL_VALUES, LIVE, PAST, GateState, Verdict
-from durable import vault
 from durable.errors import InterlockError
+from durable.models import Run
 
 
 def people(gate: Gate, decisions: list[Decision]) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def _look(decision: Decision) -> str:
 
 def decisions(gate: Gate) -> list[Decision]:
     """The recorded answers to a gate, in their order."""
-    return list(gate.decisions.select_related("person", "sealed__run").order_by("id"))
+    return list(gate.decisions.select_related("person", "sealed").order_by("id"))
 
 
 def decision(gate: Gate, recorded: list[Decision]) -> dict[str, Any] | None:
@@ -76,17 +76,17 @@ def decision(gate: Gate, recorded: list[Decision]) -> dict[str, Any] | None:
         "who": outcomes.name(last.person),
         "verb": PAST[Verdict(last.verdict)].capitalize(),
         "at": last.at,
-        "reason": said(last),
+        "reason": said(last, gate.effect.run),
         "round": gate.round,
         "used": _used(gate, last),
         "state": gate.state,
     }
 
 
-def said(decision: Decision) -> str:
+def said(decision: Decision, run: Run) -> str:
     """A person's words, or that they are erased."""
     try:
-        return str(vault.read(decision.sealed)["words"])
+        return str(opened.read(decision.sealed, run)["words"])
     except InterlockError:
         return "(erased)"
 

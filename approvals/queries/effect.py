@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from approvals import differences
+from approvals import differences, opened
 from approvals.models import Gate
 from approvals.queries import events, evidence, pages, words
 from approvals.templatetags.interlock import span
-from durable import ledger, vault
+from durable import ledger
 from durable.clock import db_now
 from durable.digest import canonical
 from durable.errors import InterlockError
@@ -42,16 +42,16 @@ def version(effect: Effect) -> str:
     return pages.version(effect.state, effect.round, effect.sends, chain)
 
 
-def detail(effect: Effect) -> dict[str, Any]:
-    """Everything that effect_detail.html shows but its forms. `effect` comes from `access.get_effect`."""
-    found = events.listing(effect.run_id, effect.run.ref, effect.key)
+def detail(effect: Effect, seen: str = "") -> dict[str, Any]:
+    """All that effect_detail.html shows but its forms: `effect` from `access.get_effect`, `seen` from `version`."""
+    found = events.listing(effect.run, effect.key)
     doubt = (
         Wait.objects.filter(effect=effect, kind=WaitKind.ATTENTION.value, state=WaitState.OPEN.value)
         .order_by("-id")
         .first()
     )
     return {
-        "effect": _effect(effect, doubt),
+        "effect": _effect(effect, doubt, seen or version(effect)),
         "doubt": doubt,
         "life": _life(effect, found["log"]),
         "key_life": _key_life(effect),
@@ -62,10 +62,10 @@ def detail(effect: Effect) -> dict[str, Any]:
     }
 
 
-def _effect(effect: Effect, doubt: Wait | None) -> dict[str, Any]:
+def _effect(effect: Effect, doubt: Wait | None, seen: str) -> dict[str, Any]:
     title = words.title(effect.tool, effect.amount_minor, effect.currency, undo=effect.undo_of_id is not None)
     try:
-        payload = differences.read_public(effect.payload)
+        payload = differences.read_public(effect.payload, effect.run)
         shown, about = canonical(payload), words.about(payload["args"])
     except InterlockError:
         shown, about = canonical("The personal data of this run has been erased."), ""
@@ -84,7 +84,7 @@ def _effect(effect: Effect, doubt: Wait | None) -> dict[str, Any]:
         "title": title,
         "question": f"Did this happen: {title}?" if effect.state == EffectState.IN_DOUBT else "",
         "summary": f"{asked} {sentence}".strip(),
-        "version": version(effect),
+        "version": seen,
         "settled": EffectState(effect.state) not in OPEN,
         "canonical": shown,
         "digest": effect.digest,
@@ -105,7 +105,7 @@ def _effect(effect: Effect, doubt: Wait | None) -> dict[str, Any]:
 def said(effect: Effect) -> str:
     """What the agent said in the step that asks; unproven, and gone where it was erased."""
     try:
-        return "" if effect.said is None else str(vault.read(effect.said))
+        return "" if effect.said is None else str(opened.read(effect.said, effect.run))
     except InterlockError:
         return ""
 

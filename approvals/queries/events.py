@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from approvals import opened
 from approvals.queries import actors
 from durable import vault
-from durable.models import LedgerEvent
+from durable.models import LedgerEvent, Run
 from durable.states import EventKind
 
 #: Newest events of a page; the whole chain is the export's matter.
@@ -58,13 +59,13 @@ _TEXTS = {
 }
 
 
-def listing(run_id: int, run_ref: str, effect_key: str | None = None) -> dict[str, Any]:
+def listing(run: Run, effect_key: str | None = None) -> dict[str, Any]:
     """The newest events of a run, or of one of its effects, newest first. See _log.html."""
-    found = LedgerEvent.objects.filter(run_ref=run_ref)
+    found = LedgerEvent.objects.filter(run_ref=run.ref)
     if effect_key is not None:
         found = found.filter(effect_key=effect_key)
     rows = list(found.select_related("detail__sealed").order_by("-no")[:SHOWN])
-    key = _key(run_id, run_ref) if any(hasattr(row, "detail") for row in rows) else None
+    key = _key(run) if any(hasattr(row, "detail") for row in rows) else None
     total = found.count() if len(rows) == SHOWN else len(rows)
     who = actors.names(row.actor for row in rows)
     lines = [
@@ -116,8 +117,8 @@ def _words(row: LedgerEvent, key: bytes | None) -> str:
     return str(vault.unseal(key, row.detail.sealed))
 
 
-def _key(run_id: int, run_ref: str) -> bytes | None:
+def _key(run: Run) -> bytes | None:
     try:
-        return vault.open_key(run_id, run_ref)
+        return opened.key(run)
     except vault.Erased:
         return None

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from approvals import opened
 from approvals.outcomes import moment
 from approvals.queries import words
 from approvals.templatetags.interlock import span
-from durable import tools, vault
+from durable import tools
 from durable.errors import InterlockError, Invalid
 from durable.models import Effect, Wait
 from durable.money import to_minor
@@ -57,7 +58,7 @@ def _target(effect: Effect) -> str:
     """What the request was about, where the tool says which argument that is."""
     try:
         name = tools.get(effect.tool).facts.target
-        return str(vault.read(effect.payload)["args"].get(name, "")) if name else ""
+        return str(opened.read(effect.payload, effect.run)["args"].get(name, "")) if name else ""
     except InterlockError:
         return ""
 

@@ -6,15 +6,14 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from approvals import differences
+from approvals import differences, opened
 from approvals.errors import Difference
 from approvals.models import Gate
 from approvals.queries import answers as given
 from approvals.queries import effect as one_effect
 from approvals.queries import events, inbox, words
 from approvals.states import GateState
-from durable import tools, vault
-from durable.clock import db_now
+from durable import tools
 from durable.digest import canonical
 from durable.errors import InterlockError
 from durable.models import Effect, Purse, Subject
@@ -48,7 +47,7 @@ def detail(user: User, gate: Gate) -> dict[str, Any]:
         "decision": given.decision(gate, recorded),
         "sent": gate.used_at is not None,
         "queue": queue,
-        "now": db_now(),
+        "now": queue["now"],
         **_position(queue, gate.pk),
     }
 
@@ -59,7 +58,7 @@ def public_payload(gate: Gate) -> tuple[bytes, str]:
     The digest stays that of the real values.
     """
     try:
-        payload = differences.read_public(gate.payload)
+        payload = differences.read_public(gate.payload, gate.effect.run)
     except InterlockError:
         return _ERASED, ""
     return canonical(payload), words.about(payload["args"])
@@ -84,7 +83,7 @@ def _sum(gate: Gate) -> tuple[int | None, str]:
     if gate.digest == effect.digest:
         return effect.amount_minor, effect.currency
     try:
-        payload = vault.read(gate.payload)
+        payload = opened.read(gate.payload, gate.effect.run)
         proposal = tools.get(payload["tool"]).proposal(payload["args"])
     except InterlockError:
         return None, ""
@@ -124,7 +123,7 @@ def _rounds(gate: Gate, effect: Effect) -> list[dict[str, Any]]:
     """What people asked and answered about this effect, and why there were new rounds; oldest first."""
     if gate.round == 1 and effect.round == 1 and gate.state != GateState.ASKED_BACK:
         return []
-    found = events.listing(effect.run_id, effect.run.ref, effect.key)["log"]
+    found = events.listing(effect.run, effect.key)["log"]
     return [entry for entry in reversed(found) if entry["kind"] in _TALK]
 
 
@@ -132,12 +131,12 @@ def _changes(gate: Gate) -> tuple[Difference, ...]:
     """What differs from what the round before asked about: an edit, or another ask of the step."""
     if gate.round == 1:
         return ()
-    before = Gate.objects.filter(effect_id=gate.effect_id, round__lt=gate.round).select_related(
-        "payload__run"
-    )
+    before = Gate.objects.filter(effect_id=gate.effect_id, round__lt=gate.round).select_related("payload")
     last = before.order_by("-round").first()
     return (
-        () if last is None or last.digest == gate.digest else differences.between(last.payload, gate.payload)
+        ()
+        if last is None or last.digest == gate.digest
+        else differences.between(last.payload, gate.payload, gate.effect.run)
     )
 
 
@@ -146,7 +145,7 @@ def _facts(effect: Effect) -> list[dict[str, Any]]:
     if effect.facts is None:
         return []
     try:
-        found = vault.read(effect.facts)
+        found = opened.read(effect.facts, effect.run)
     except InterlockError:
         return []
     return [{"name": name, "then": str(value)} for name, value in sorted(found.items())]

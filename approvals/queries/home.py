@@ -8,7 +8,6 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from approvals.queries import inbox, pages, runs
-from durable.clock import db_now
 from durable.models import Effect
 from durable.models.fields import Clock
 from durable.states import EffectState, RunState
@@ -19,12 +18,21 @@ _SHOWN = 8
 def standing(user: User) -> dict[str, Any]:
     """Everything that home.html shows."""
     queue = inbox.queue(user)
-    stuck_total = pages.count(runs.filtered(runs.STUCK, ""))
+    stuck_total, running, queued, doubt, late, sleeping = pages.counts(
+        [
+            runs.filtered(runs.STUCK, ""),
+            runs.filtered(RunState.RUNNING, ""),
+            runs.filtered(RunState.QUEUED, ""),
+            Effect.objects.filter(state=EffectState.IN_DOUBT.value),
+            runs.filtered(RunState.QUEUED, "").filter(due_at__lt=Clock() - runs.LATE),
+            runs.filtered(RunState.SUSPENDED, "").exclude(runs.having_any()),
+        ]
+    )
     stuck = _stuck()
     expiring = sorted(
         (gate for group in queue["groups"] for gate in group["gates"]), key=lambda gate: gate["decide_by"]
     )
-    figures = _figures(queue["total"], stuck_total)
+    figures = _figures(queue["total"], stuck_total, doubt, running, queued)
     context = {
         "summary": f"{_things(stuck_total, 'run')} an operator, {_things(queue['total'], 'gate')} an answer.",
         "figures": figures,
@@ -32,19 +40,16 @@ def standing(user: User) -> dict[str, Any]:
         "stuck_total": pages.words(stuck_total),
         "expiring": [{**gate, "gate_id": gate["id"]} for gate in expiring[:_SHOWN]],
         "expiring_total": pages.words(queue["total"]),
-        "health": _health(),
+        "health": _health(late, sleeping),
     }
-    return {**context, "version": pages.version(context), "now": db_now()}
+    return {**context, "version": pages.version(context), "now": queue["now"]}
 
 
 def _things(number: int, word: str) -> str:
     return f"{pages.words(number)} {word}{' needs' if number == 1 else 's need'}"
 
 
-def _figures(gates: int, stuck: int) -> list[dict[str, Any]]:
-    running = pages.count(runs.filtered(RunState.RUNNING, ""))
-    queued = pages.count(runs.filtered(RunState.QUEUED, ""))
-    doubt = pages.count(Effect.objects.filter(state=EffectState.IN_DOUBT.value))
+def _figures(gates: int, stuck: int, doubt: int, running: int, queued: int) -> list[dict[str, Any]]:
     lists = (
         ("Gates waiting", "hand-stop", "waits", gates, "for people's answer", reverse("gates")),
         ("Stuck", "alert-triangle", "stopped", stuck, "need an operator", f"{reverse('runs')}?state=stuck"),
@@ -86,15 +91,13 @@ def _stuck() -> list[dict[str, Any]]:
     ]
 
 
-def _health() -> list[dict[str, Any]]:
+def _health(late: int, sleeping: int) -> list[dict[str, Any]]:
     """What can be said from the database alone: it answers, and whether work is taken up in time."""
-    late = pages.count(runs.filtered(RunState.QUEUED, "").filter(due_at__lt=Clock() - runs.LATE))
     word = (
         "Workers take up what is due"
         if not late
         else f"{pages.words(late)} due for over a minute and not taken: is a worker up?"
     )
-    sleeping = pages.count(runs.filtered(RunState.SUSPENDED, "").exclude(runs.having_any()))
     health = [{"ok": True, "words": "Database answers"}, {"ok": not late, "words": word}]
     if sleeping:
         health.append({"ok": False, "words": f"{pages.words(sleeping)} suspended without an open wait"})

@@ -61,6 +61,7 @@ def queue(user: User, after: str | None = None) -> dict[str, Any]:
     )
     shown = rows[: pages.PAGE]
     return {
+        "now": now,
         "total": total,
         "version": pages.version([(row["id"], row["state"], row["decide_by"]) for row in shown], total),
         "more": _more(total, len(shown)),

@@ -11,8 +11,8 @@ from approvals.templatetags.interlock import span
 from durable import plan
 from durable.clock import db_now
 from durable.errors import InterlockError
-from durable.models import Budget, Chain, Checkpoint, Effect, Purse, Run
-from durable.states import ENDED, FINAL, CheckpointKind, EffectState, RunState, WaitKind
+from durable.models import Budget, Chain, Checkpoint, Purse, Run
+from durable.states import ENDED, FINAL, CheckpointKind, EffectState, RunState
 
 #: What a checkpoint was written for, in words.
 _AFTER = {
@@ -33,8 +33,8 @@ def version(run: Run) -> str:
     return pages.version(run.state, run.step, run.version, run.attempt, run.held, run.changed_at, chain)
 
 
-def detail(run: Run) -> dict[str, Any]:
-    """Everything that run_detail.html shows but its acts. `run` comes from `access.get_run`."""
+def detail(run: Run, seen: str = "") -> dict[str, Any]:
+    """Everything that run_detail.html shows but its acts. `run` comes from `access.get_run`, `seen` from `version`."""
     waits = runs.open_waits([run.pk])[run.pk]
     rows = effects.of_run(run)
     points: list[pages.Row] = _plain(
@@ -53,7 +53,7 @@ def detail(run: Run) -> dict[str, Any]:
             "wait": words.wait_word(waits),
             "why": words.why(shown, waits, approved=approved),
             "more": " ".join(filter(None, [words.more(waits), _more(run)])),
-            "version": version(run),
+            "version": seen or version(run),
             "created_at": run.created_at,
             "attempt": run.attempt,
             "code": "",
@@ -70,7 +70,7 @@ def detail(run: Run) -> dict[str, Any]:
         "checkpoints": [_point(point) for point in points],
         "saga": _saga(run, rows),
         "now": db_now(),
-        **events.listing(run.pk, run.ref),
+        **events.listing(run),
     }
 
 
@@ -220,24 +220,7 @@ def _saga(run: Run, rows: list[pages.Row]) -> dict[str, Any] | None:
     return {"rows": listed, "words": f"{done} of {len(forward)} undone"}
 
 
-def open_gate_id(run: Run) -> int | None:
-    """The gate that a suspended run waits for, the oldest where there are several."""
-    found = Effect.objects.filter(
-        run=run, waits__state="open", waits__kind=WaitKind.GATE.value, waits__gate__isnull=False
-    )
-    return found.order_by("waits__id").values_list("waits__gate__id", flat=True).first()
-
-
 def working_state(run: Run) -> Any:
-    """The state that the next step will see. Only a changed state is stored, so it may stand at an earlier version."""
-    newest = Checkpoint.objects.filter(run=run).order_by("-version").values("state", "state_version").first()
-    if newest is None:
-        return {}
-    if newest["state"] is not None:
-        return newest["state"]
-    found = (
-        Checkpoint.objects.filter(run=run, version=newest["state_version"])
-        .values_list("state", flat=True)
-        .first()
-    )
-    return found or {}
+    """The state that the next step will see: the newest that is stored, since only a changed one is."""
+    stored = Checkpoint.objects.filter(run=run, state__isnull=False).order_by("-version")
+    return stored.values_list("state", flat=True).first() or {}

@@ -49,6 +49,7 @@ _WAIT_COLUMNS = (
     "effect__amount_minor",
     "effect__currency",
     "effect__undo_of_id",
+    "gate__id",
 )
 COLUMNS = (
     "id",

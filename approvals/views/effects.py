@@ -17,14 +17,17 @@ from durable.models import Effect
 def effect(request: SignedIn, key: str) -> HttpResponse:
     """One effect, by its key."""
     found = access.get_effect(request.user, key)
-    if htmx.unchanged(request, one_effect.version(found)):
+    seen = one_effect.version(found)
+    if htmx.unchanged(request, seen):
         return htmx.not_modified()
-    return show(request, found)
+    return show(request, found, seen=seen)
 
 
-def show(request: SignedIn, found: Effect, *, status: int = HTTPStatus.OK, problem: str = "") -> HttpResponse:
+def show(
+    request: SignedIn, found: Effect, *, status: int = HTTPStatus.OK, problem: str = "", seen: str = ""
+) -> HttpResponse:
     """The effect's page."""
-    context = one_effect.detail(found)
+    context = one_effect.detail(found, seen)
     verdicts = verdict.offered(request.user, found, context["doubt"])
     acts = verdict.acts(request.user, found, context["doubt"])
     context |= {"verdicts": verdicts, "acts": acts, "problem": problem, "section": "ledger"}

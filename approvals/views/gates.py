@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from approvals import access, differences, htmx, radius
+from approvals import access, differences, htmx, opened, radius
 from approvals.capabilities import Capability
 from approvals.errors import Difference
 from approvals.forms import EditForm
@@ -20,7 +20,6 @@ from approvals.queries import gate as one_gate
 from approvals.queries import inbox
 from approvals.states import LIVE, GateState, Verdict
 from approvals.views.doors import SignedIn, door
-from durable import vault
 from durable.clock import db_now
 from durable.errors import InterlockError
 
@@ -60,7 +59,7 @@ def forms(user: User, found: Gate, edit: EditForm | None = None) -> dict[str, An
         return {"approve": None, "acts": [], "why_not": ""}
     open_now = found.state == GateState.OPEN
     reason = access.why_not(user, found, Verdict.APPROVE) or differences.unreadable(
-        found.payload, found.digest
+        found.payload, found.digest, found.effect.run
     )
     approve = {
         "url": reverse("decisions", args=[found.pk]),
@@ -110,7 +109,7 @@ def _edit(user: User, found: Gate, form: EditForm | None) -> dict[str, Any] | No
 def edit_form(found: Gate, data: Any = None) -> EditForm | None:
     """The form over the gate's arguments; None where its tool is gone or its data erased."""
     try:
-        return EditForm(found.effect.tool, vault.read(found.payload)["args"], data)
+        return EditForm(found.effect.tool, opened.read(found.payload, found.effect.run)["args"], data)
     except InterlockError:
         return None
 

@@ -36,14 +36,17 @@ def runs(request: SignedIn) -> HttpResponse:
 def run(request: SignedIn, ref: str) -> HttpResponse:
     """One run."""
     found = access.get_run(request.user, ref)
-    if htmx.unchanged(request, one_run.version(found)):
+    seen = one_run.version(found)
+    if htmx.unchanged(request, seen):
         return htmx.not_modified()
-    return show(request, found)
+    return show(request, found, seen=seen)
 
 
-def show(request: SignedIn, found: Run, *, status: int = HTTPStatus.OK, problem: str = "") -> HttpResponse:
+def show(
+    request: SignedIn, found: Run, *, status: int = HTTPStatus.OK, problem: str = "", seen: str = ""
+) -> HttpResponse:
     """The run's page, after a command that was refused with the reason."""
-    context = one_run.detail(found)
+    context = one_run.detail(found, seen)
     acts = offered(request.user, found, context["waits"], context["effect_rows"], context["checkpoints"])
     context |= {"acts": acts, "link": _link(found, context["waits"]), "acts_note": ""}
     context |= {"problem": problem, "section": "runs"}
@@ -59,12 +62,8 @@ def _link(found: Run, waits: Sequence[Mapping[str, Any]]) -> dict[str, str] | No
         if wait["kind"] == WaitKind.ATTENTION and wait["effect__key"]:
             href = reverse("effect", args=[wait["effect__key"]])
             return {"href": href, "label": "Look at the evidence", "icon": "scale", "kind": "main"}
-    gate_id = one_run.open_gate_id(found)
-    if gate_id is None:
+    gates = [wait["gate__id"] for wait in waits if wait["gate__id"] is not None]
+    if not gates:
         return None
-    return {
-        "href": reverse("gate", args=[gate_id]),
-        "label": "To the gate",
-        "icon": "hand-stop",
-        "kind": "" if found.held else "main",
-    }
+    href = reverse("gate", args=[gates[0]])
+    return {"href": href, "label": "To the gate", "icon": "hand-stop", "kind": "" if found.held else "main"}

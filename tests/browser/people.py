@@ -99,8 +99,8 @@ class Cast:
         client = Client()
         client.force_login(User.objects.get(username=name))
         page = self.stranger(**options)
-        cookie = {"name": settings.SESSION_COOKIE_NAME, "url": self._home}
-        page.context.add_cookies([{**cookie, "value": client.cookies[settings.SESSION_COOKIE_NAME].value}])
+        name = settings.SESSION_COOKIE_NAME
+        page.context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": self._home}])
         return page
 
     def leave(self) -> None:

@@ -1,0 +1,157 @@
+"""Each act says beforehand what it will do to this very run, from what its ledger holds."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from approvals import radius
+from approvals.acts import ACTS
+from approvals.queries import run as one_run
+from durable.models import Effect, Run
+from durable.states import RunState
+from durable.tools import tool
+from durable.vendor import Call, Receipt
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@tool(vendor="test shelf", subject="order")
+def set_aside(call: Call, order: str) -> Receipt:
+    raise NotImplementedError
+
+
+@set_aside.undo(idempotent_for=timedelta(days=1))
+def put_back(call: Call) -> Receipt:
+    raise NotImplementedError
+
+
+def run_with(*effects: tuple[Any, str, dict[str, Any]], state: str = "suspended", step: str = "pay") -> Run:
+    """A run at `step` with effects of `pay` in given states; amounts and places as a step would have asked."""
+    claim = factories.running()
+    for n, (wanted, into, args) in enumerate(effects, start=1):
+        effect = factories.propose(claim, wanted, ordinal=n, **args)
+        sent = into in ("applied", "pending", "in doubt", "failed")
+        Effect.objects.filter(pk=effect.pk).update(
+            state=into,
+            applied_no=n if into == "applied" else None,
+            sends=int(sent),
+            open_sends=0,
+            first_sent_at=effect.recorded_at if sent else None,
+        )
+    Run.objects.filter(pk=claim.run_id).update(state=state, step=step, lease_until=None)
+    return Run.objects.select_related("budget", "parent").get(pk=claim.run_id)
+
+
+def told(run: Run, noun: str) -> list[str]:
+    shown = one_run.detail(run)
+    return radius.of(noun, radius.Scene(run, shown["effect_rows"], shown["checkpoints"], shown["waits"]))
+
+
+def pays(amount: str, currency: str = "EUR") -> dict[str, Any]:
+    return {"order": "8812", "amount": amount, "currency": currency}
+
+
+MIXED = (
+    (factories.pay_out, "applied", pays("10")),
+    (factories.pay_out, "in doubt", pays("25")),
+    (factories.pay_out, "gated", pays("184.50")),
+    (set_aside, "applied", {"order": "8812"}),
+    (factories.post_letter, "approved", {"to": "ada@example.org", "text": "Dear Ada"}),
+)
+
+
+def test_a_cancellation_tells_what_is_withdrawn_looked_up_and_stays() -> None:
+    assert told(run_with(*MIXED), "cancellations") == [
+        "No new effect starts, and it never goes on.",
+        "Withdrawn, never sent: 2 effects (184.50 EUR).",
+        "Pay out 184.50 EUR (pay)",
+        "Post letter (pay)",
+        "Looked up first; it ends only once this is known: Pay out 25.00 EUR (pay).",
+        "What it did stays done: 2 effects (10.00 EUR).",
+        "With the box ticked, then, in this order:",
+        "1. Undone: Set aside (pay), by put_back.",
+        "2. Can't be undone: Pay out 10.00 EUR (pay).",
+    ]
+
+
+def test_a_compensation_lists_the_way_back_in_reverse_with_what_can_not_be_undone() -> None:
+    assert told(run_with(*MIXED, state="completed"), "compensations") == [
+        "1. Undone: Set aside (pay), by put_back.",
+        "2. Can't be undone: Pay out 10.00 EUR (pay).",
+    ]
+
+
+def test_what_is_undone_already_is_not_undone_again() -> None:
+    run = run_with((set_aside, "applied", {"order": "8812"}), state="completed")
+    undone = Effect.objects.get(run=run)
+    copy = Effect.objects.get(run=run)
+    copy.pk, copy.key, copy.undo_of = None, f"{undone.key}:undo", undone
+    copy.save(force_insert=True)
+    assert told(run, "compensations") == [
+        "Nothing was applied that is not undone already. It ends as compensated."
+    ]
+
+
+def test_a_retry_tells_what_the_record_answers_and_what_is_asked() -> None:
+    lines = told(run_with(*MIXED), "retries")
+    assert lines[0] == "Step pay is executed again from its start, under the same keys."
+    assert lines[1:] == [
+        "Answered from the record, not repeated: Pay out 10.00 EUR (pay).",
+        "Answered from the record, not repeated: Set aside (pay).",
+        "Looked up first: Pay out 25.00 EUR (pay).",
+        "Sent, as approved: Post letter (pay).",
+        "Still asks people: Pay out 184.50 EUR (pay).",
+    ]
+
+
+def test_a_retry_of_another_step_leaves_what_was_done_alone() -> None:
+    assert told(run_with(MIXED[0], step="tell"), "retries")[1:] == [
+        "Nothing of this step is on record yet: what it asks for is new, and gated where rules say so.",
+        "Not touched: 1 effect of other steps (10.00 EUR).",
+    ]
+
+
+def test_a_release_tells_what_leaves_at_once() -> None:
+    assert told(run_with(*MIXED), "releases") == [
+        "Sent next, approved: Post letter (pay).",
+        "Looked up first: Pay out 25.00 EUR (pay).",
+        "Still waits for people: Pay out 184.50 EUR (pay).",
+    ]
+
+
+def test_a_fork_tells_what_it_inherits() -> None:
+    lines = told(run_with(MIXED[0], state="completed"), "forks")
+    assert "Not repeated: Pay out 10.00 EUR (pay)." in lines
+    assert lines[-1] == "It draws on what is left of this run's budget; nothing is reset."
+
+
+def test_amounts_of_two_currencies_are_never_added() -> None:
+    claim = factories.running(limits={"EUR": 100_000, "JPY": 100_000})
+    for n, (amount, currency) in enumerate((("10", "EUR"), ("900", "JPY"), ("5", "EUR")), start=1):
+        factories.propose(claim, ordinal=n, **pays(amount, currency))
+    Effect.objects.filter(run_id=claim.run_id).update(state="gated")
+    run = Run.objects.select_related("budget", "parent").get(pk=claim.run_id)
+    assert "Withdrawn, never sent: 3 effects (15.00 EUR, 900 JPY)." in told(run, "cancellations")
+
+
+def test_very_many_of_a_kind_are_counted_and_not_listed() -> None:
+    run = run_with(*[(factories.pay_out, "approved", pays("1"))] * 9)
+    lines = told(run, "releases")
+    assert (len(lines), lines[-1]) == (radius.LISTED + 1, "And 3 more of the kind.")
+
+
+@pytest.mark.parametrize("noun", [act.noun for act in ACTS])
+def test_every_act_says_something_and_asks_the_database_nothing(noun: str) -> None:
+    run = run_with(*MIXED)
+    shown = one_run.detail(run)
+    scene = radius.Scene(run, shown["effect_rows"], shown["checkpoints"], shown["waits"])
+    with CaptureQueriesContext(connection) as queries:
+        lines = radius.of(noun, scene)
+    assert lines and all(lines) and len(queries) == 0
+    assert RunState(run.state)
