@@ -102,18 +102,7 @@ class RunContext:
         with self._engine():
             asks = [self._ask(wish.tool, wish.args) for wish in wishes]
             self._write_earlier_steps()
-            answers: list[Receipt | EffectRefused | EffectFailed] = []
-            pending: list[object] = []
-            for one in asks:
-                try:
-                    answers.append(protocol.perform(self._claim, one))
-                except (EffectRefused, EffectFailed) as refusal:
-                    answers.append(refusal)
-                except Suspension as suspension:
-                    pending += suspension.waits
-            if pending:
-                raise Suspension(*pending)
-            return answers
+            return protocol.perform_all(self._claim, asks)
 
     def _ask(self, tool: Tool, args: Mapping[str, Any]) -> Ask:
         ordinal = self._effects + 1
