@@ -5,9 +5,10 @@ from __future__ import annotations
 from django.contrib.auth.models import AnonymousUser, Permission, User
 from django.db.models import Q, QuerySet
 
+from approvals import hands
 from approvals.capabilities import ROLES, Capability
 from approvals.errors import Refused
-from approvals.models import Decision, Gate
+from approvals.models import Gate
 from approvals.states import Verdict
 from durable.errors import NotFound
 from durable.models import Effect, Run
@@ -95,17 +96,16 @@ def get_effect(user: User, key: str) -> Effect:
 def why_not(person: User, gate: Gate, verdict: Verdict) -> str | None:
     """Return why this person may not give this answer to this gate, or None where they may.
 
-    The requester and whoever edited the payload may still say no; only a yes needs other eyes.
+    Whoever had a hand in it (see `hands`) may still say no; only a yes needs other eyes.
     """
     if not may(person, Capability.DECIDE):
         return "you do not have the right to decide at gates (any more)"
     if verdict not in _NEEDS_ANOTHER:
         return None
-    if is_requester(person, gate.effect.run):
-        return "you asked for this run yourself; somebody else must say yes"
-    if verdict is Verdict.APPROVE and person.pk in editors(gate):
-        return "you edited what would be sent; somebody else must say yes"
-    return None
+    # Whoever edited may edit again: that opens a round which somebody else decides.
+    asked = hands.in_gate(gate).asked(person)
+    had = stake(person, gate) if verdict is Verdict.APPROVE else asked
+    return f"you {had}{' yourself' if asked else ''}; somebody else must say yes" if had else None
 
 
 def check_decision(person: User, gate: Gate, verdict: Verdict) -> None:
@@ -115,25 +115,9 @@ def check_decision(person: User, gate: Gate, verdict: Verdict) -> None:
         raise Refused(f"Not recorded: {reason}.")
 
 
-def is_requester(person: User, run: Run) -> bool:
-    """Whether the person asked for the run, by name or address; upper and lower case are one."""
-    asked = run.requester.casefold()
-    return bool(asked) and asked in {person.get_username().casefold(), person.email.casefold()}
-
-
-def editors(gate: Gate) -> frozenset[int]:
-    """The ids of all who have edited this effect in an earlier round: what stands now is their wording too.
-
-    Asked once for one gate object: a decision loads it anew under its locks.
-    """
-    found: frozenset[int] | None = getattr(gate, "_interlock_editors", None)
-    if found is None:
-        edits = Decision.objects.filter(
-            gate__effect_id=gate.effect_id, round__lt=gate.round, verdict=Verdict.EDIT.value
-        )
-        found = frozenset(edits.values_list("person_id", flat=True))
-        gate._interlock_editors = found  # type: ignore[attr-defined]  # memory of this object alone
-    return found
+def stake(person: User, gate: Gate) -> str | None:
+    """Return why this person's yes would be no second pair of eyes, in words that follow a name; else None."""
+    return hands.in_gate(gate).had(person, actor(person))
 
 
 def deciders() -> QuerySet[User]:
@@ -148,7 +132,6 @@ def eligible(gate: Gate) -> list[User]:
     """Those who could approve this gate. Empty means that it waits for nobody, which an operator must be told."""
     found: list[User] | None = getattr(gate, "_interlock_eligible", None)
     if found is None:
-        excluded, run = editors(gate), gate.effect.run
-        found = [one for one in deciders() if one.pk not in excluded and not is_requester(one, run)]
+        found = [one for one in deciders() if stake(one, gate) is None]
         gate._interlock_eligible = found  # type: ignore[attr-defined]  # memory of this object alone
     return found

@@ -7,6 +7,7 @@ leaves its refusal in the ledger, in a transaction of its own.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,9 +25,11 @@ from durable import answers, faults, journal, vault
 from durable.answers import Locked
 from durable.clock import db_now
 from durable.errors import Conflict, Invalid
+from durable.models import LedgerEvent
 from durable.models.fields import Clock
 from durable.states import EventKind
 from durable.text import check_text
+from durable.transitions import lock_run
 
 MAX_WORDS = 2000
 
@@ -79,7 +82,8 @@ def decide(person: User, gate_id: int, answer: Answer, circumstances: Circumstan
 def answer_back(person: User, gate_id: int, words: str) -> Gate:
     """Answer what a reviewer has asked back; returns the gate of the round that this opens.
 
-    Raises NotFound, Invalid, Refused, or Conflict where nobody waits for an answer (any more).
+    Raises NotFound, Invalid, Refused, Expired (decide-by is over: no answer starts the clock anew), or Conflict
+    where nobody waits for an answer (any more).
     """
     gate = access.get_gate(person, gate_id)
     check_text(words, "words")
@@ -91,6 +95,9 @@ def answer_back(person: User, gate_id: int, words: str) -> Gate:
             raise Refused("Not recorded: you do not have the right to answer reviewers.")
         if gate.state != GateState.ASKED_BACK:
             raise Conflict("Nobody has asked anything back here.")
+        if db_now() > gate.decide_by:
+            by = outcomes.moment(gate.decide_by)
+            raise Expired(f"Too late: it had to be decided by {by}. Nothing was recorded.")
         effect = answers.answer_back(locked, actor=access.actor(person), words=words)
     return Gate.objects.get(effect=effect, round=effect.round)
 
@@ -193,7 +200,13 @@ def _reject(locked: Locked, gate: Gate, decision: Decision, answer: Answer) -> N
 
 def _edit(locked: Locked, gate: Gate, decision: Decision, answer: Answer) -> None:
     # The engine opens the next round itself, which supersedes this gate through the gatekeeper.
-    answers.edit(locked, actor=access.actor(decision.person), args=answer.args or {}, words=answer.words)
+    answers.edit(
+        locked,
+        actor=access.actor(decision.person),
+        args=answer.args or {},
+        words=answer.words,
+        body=_body(gate, decision),
+    )
 
 
 def _ask_back(locked: Locked, gate: Gate, decision: Decision, answer: Answer) -> None:
@@ -231,21 +244,29 @@ def _refuse_late(person: User, gate: Gate, answer: Answer, circumstances: Circum
 
 
 def _keep_refusal(person: User, gate: Gate, answer: Answer, refusal: Exception) -> None:
-    """Write the refused attempt into the run's ledger. The same click twice is no attempt at anything."""
+    """Write the refused attempt into the run's ledger, once for one person, gate, round and reason.
+
+    The same click twice is no attempt at anything, and repeating a refused one must not grow a chain that nobody prunes.
+    """
     if isinstance(refusal, Decided) and refusal.again:
         return
+    about = {"gate": gate.pk, "round": gate.round, "why": type(refusal).__name__.lower()}
     with transaction.atomic():
+        run = lock_run(gate.effect.run.ref)
+        kept = LedgerEvent.objects.filter(
+            run_ref=run.ref,
+            kind=EventKind.REFUSED_DECISION.value,
+            actor=access.actor(person),
+            effect_key=gate.effect.key,
+        )
+        if any(about.items() <= json.loads(body).items() for body in kept.values_list("body", flat=True)):
+            return
         journal.record(
-            gate.effect.run,
+            run,
             EventKind.REFUSED_DECISION,
             actor=access.actor(person),
             effect_key=gate.effect.key,
-            body={
-                "gate": gate.pk,
-                "round": gate.round,
-                "verdict": answer.verdict.value,
-                "why": type(refusal).__name__.lower(),
-            },
+            body={**about, "verdict": answer.verdict.value},
         )
 
 

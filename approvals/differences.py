@@ -42,10 +42,15 @@ def unreadable(sealed: Sealed, digest: str, run: Run) -> str | None:
 def between(shown: Sealed, current: Sealed, run: Run) -> tuple[Difference, ...]:
     """Compare what a screen showed with what would be sent now. Empty where they are equal or can't be read."""
     try:
-        before, after = read_public(shown, run), read_public(current, run)
+        before, after = _flat(read_public(shown, run)), _flat(read_public(current, run))
+        real_before, real_after = _flat(opened.read(shown, run)), _flat(opened.read(current, run))
     except InterlockError:
         return ()
-    return tuple(compare(_flat(before), _flat(after)))
+    for name in before.keys() & after.keys():
+        # Two secrets can bear one mask: that they differ is said, how they differ is not.
+        if before[name] == after[name] and real_before[name] != real_after[name]:
+            after[name] = f"{_text(after, name)}, changed (hidden)"
+    return tuple(compare(before, after))
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Difference]:

@@ -120,6 +120,8 @@ class EditForm(forms.Form):
         self.args = dict(args)
         for name, value in self.args.items():
             self.fields[f"arg-{name}"] = self._field(name, value)
+        for field in list(self.fields.values())[:1]:
+            field.widget.attrs["autofocus"] = True
 
     def _field(self, name: str, value: Any) -> forms.CharField:
         secret = name in self.tool.facts.secret

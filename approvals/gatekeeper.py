@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 
 from approvals import access, policy
 from approvals.capabilities import Capability
@@ -57,10 +57,15 @@ class Gatekeeper:
         )
 
     def may_release(self, effect: Effect) -> str | None:
-        """Return None where the approval of the current round still holds, else why not, in words."""
+        """Return None where the approval of the current round still holds, else why not, in words.
+
+        Raises OperationalError or InterfaceError where the database could not be asked: nothing is released then.
+        """
         try:
             with transaction.atomic():
                 return _why_not(effect)
+        except (OperationalError, InterfaceError):
+            raise  # the database is away or busy, which says nothing about the approval: the attempt is repeated
         except Exception as error:
             log.error("the release of %s could not be checked: %s", effect.key, type(error).__name__)
             return "the approval could not be checked"
@@ -98,7 +103,7 @@ def _why_not(effect: Effect) -> str | None:
 
 
 def _approvers_gone(gate: Gate) -> str | None:
-    """Whether those who said yes still could."""
+    """Why those who said yes could not say it now, or None."""
     decisions = list(
         Decision.objects.filter(gate=gate, verdict=Verdict.APPROVE.value).select_related("person")
     )
@@ -109,6 +114,8 @@ def _approvers_gone(gate: Gate) -> str | None:
             return "an approval was for another payload"
         if Capability.DECIDE not in access.capabilities(decision.person):
             return f"{decision.person.get_username()}, who approved it, may no longer decide"
+        if had := access.stake(decision.person, gate):
+            return f"{decision.person.get_username()}, who approved it, {had}"
     return None
 
 

@@ -50,7 +50,6 @@ class Gate(models.Model):
         ]
         indexes = [
             models.Index(fields=["decide_by", "id"], name="gate_live", condition=Q(state__in=LIVE_VALUES)),
-            models.Index(fields=["-id"], name="gate_newest"),
         ]
 
     def __str__(self) -> str:

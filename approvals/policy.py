@@ -16,7 +16,7 @@ from durable import rounds
 from durable.digest import keyed_hash
 from durable.gatekeeper import Question
 from durable.ledger import gating
-from durable.models import Effect, Subject
+from durable.models import Effect, Run, Subject
 from durable.money import exponent, from_minor
 from durable.states import REFUSED, EffectState
 
@@ -39,7 +39,7 @@ Rule = Callable[[Question], Demand | None]
 
 
 def large_amount(question: Question) -> Demand | None:
-    """Money above the limit, in one effect or in sum over this run and subject, needs a person."""
+    """Money above the limit, in one effect or in sum over this run, its forks and subject, needs a person."""
     if question.amount_minor is None:
         return None
     limit = LIMIT * 10 ** exponent(question.currency)
@@ -73,10 +73,25 @@ def question_of(effect: Effect) -> Question:
 
 
 def _moved_before(question: Question) -> int:
-    """Sum, in minor units, what this run has moved or may move for any of the subjects. Without a subject: in all."""
-    earlier = Effect.objects.filter(
-        run__ref=question.run_ref, undo_of=None, currency=question.currency, amount_minor__isnull=False
-    ).exclude(state__in=_MOVES_NOTHING)
+    """Sum, in minor units, what was moved or may be for any of the subjects. Without a subject: in all.
+
+    A run and its forks draw on one budget and count as one: no fork begins at nothing. What stands at the asking
+    effect's own place is that effect, before an edit or another ask of its step.
+    """
+    here = {
+        "run__ref": question.run_ref,
+        "step": question.step,
+        "visit": question.visit,
+        "ordinal": question.ordinal,
+    }
+    family = Run.objects.filter(ref=question.run_ref).values("budget_id")
+    earlier = (
+        Effect.objects.filter(
+            run__budget_id__in=family, undo_of=None, currency=question.currency, amount_minor__isnull=False
+        )
+        .exclude(**here)
+        .exclude(state__in=_MOVES_NOTHING)
+    )
     if question.subjects:
         hashes = [
             keyed_hash(kind, value, settings.INTERLOCK_HASH_KEY) for kind, value in question.subjects.items()

@@ -118,10 +118,6 @@ class Migration(migrations.Migration):
                 name="gate_live",
             ),
         ),
-        migrations.AddIndex(
-            model_name="gate",
-            index=models.Index(fields=["-id"], name="gate_newest"),
-        ),
         migrations.AddConstraint(
             model_name="gate",
             constraint=models.CheckConstraint(

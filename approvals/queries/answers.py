@@ -24,7 +24,7 @@ def people(gate: Gate, decisions: list[Decision]) -> dict[str, Any]:
         for d in decisions
     ]
     who = "person" if gate.needed == 1 else "people"
-    rule = f"{gate.needed} {who}, but neither who asked for the run nor who edited it."
+    rule = f"{gate.needed} {who} must say yes, but neither who asked for the run nor who edited it."
     if GateState(gate.state) in LIVE:
         able = access.eligible(gate)
         answered = {d.person_id for d in given}

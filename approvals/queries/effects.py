@@ -22,7 +22,6 @@ _COLUMNS = (
     "state",
     "receipt_id",
     "failure",
-    "gate_reason",
     "recorded_at",
     "settled_at",
     "undo_of_id",

@@ -176,7 +176,9 @@ def _history(effect: Effect) -> dict[str, Any] | None:
     others = Effect.objects.filter(
         pk__in=Subject.objects.filter(hash__in=hashes).values("effect_id")
     ).exclude(pk=effect.pk)
-    rows = others.order_by("-id").values("key", "state", "amount_minor", "currency", "recorded_at")[:5]
+    rows = others.order_by("-id").values(
+        "key", "state", "tool", "amount_minor", "currency", "recorded_at", "undo_of_id"
+    )[:5]
     return {
         "title": "Earlier about the same",
         "rows": [
@@ -184,8 +186,12 @@ def _history(effect: Effect) -> dict[str, Any] | None:
                 "effect_id": row["key"],
                 "key": row["key"],
                 "state": row["state"],
-                "minor": row["amount_minor"],
-                "currency": row["currency"],
+                "title": words.title(
+                    row["tool"],
+                    row["amount_minor"],
+                    row["currency"],
+                    undo=row["undo_of_id"] is not None,
+                ),
                 "at": row["recorded_at"],
             }
             for row in rows

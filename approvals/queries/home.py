@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.urls import reverse
 
 from approvals.queries import inbox, pages, runs
-from durable.models import Effect
+from durable.models import Effect, Run
 from durable.models.fields import Clock
 from durable.states import EffectState, RunState
 
 _SHOWN = 8
+_LATELY = timedelta(hours=1)
 
 
 def standing(user: User) -> dict[str, Any]:
@@ -25,7 +28,7 @@ def standing(user: User) -> dict[str, Any]:
             runs.filtered(RunState.QUEUED, ""),
             Effect.objects.filter(state=EffectState.IN_DOUBT.value),
             runs.filtered(RunState.QUEUED, "").filter(due_at__lt=Clock() - runs.LATE),
-            runs.filtered(RunState.SUSPENDED, "").exclude(runs.having_any()),
+            _lonely(),
         ]
     )
     stuck = _stuck()
@@ -89,6 +92,15 @@ def _stuck() -> list[dict[str, Any]]:
         }
         for run in runs.explained(list(found))
     ]
+
+
+def _lonely() -> QuerySet[Run]:
+    """Suspended without an open wait, among the latest: the sweeper wakes them, unless it is not there itself.
+
+    Bounded by time, since there may be a million suspended runs and this is asked on every poll.
+    """
+    lately = runs.filtered(RunState.SUSPENDED, "").filter(changed_at__gt=Clock() - _LATELY)
+    return lately.exclude(runs.having_any())
 
 
 def _health(late: int, sleeping: int) -> list[dict[str, Any]]:

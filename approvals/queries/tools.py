@@ -5,9 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Aggregate, Count, DurationField, F, Q
 
 from approvals import policy
+from approvals.models import Gate
+from approvals.queries import words
+from approvals.states import Verdict
+from approvals.templatetags.interlock import span
 from durable.clock import db_now
 from durable.models import Effect
 from durable.models.fields import Clock
@@ -15,6 +19,14 @@ from durable.states import REFUSED, EffectClass, EffectState
 from durable.tools import Tool, all_tools
 
 PERIOD = timedelta(days=30)
+_DECIDES = [Verdict.APPROVE.value, Verdict.REJECT.value]
+
+
+class Median(Aggregate):
+    """PostgreSQL's median, between the two middle ones where their number is even."""
+
+    function = "PERCENTILE_CONT"
+    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
 
 
 def listing() -> dict[str, Any]:
@@ -29,12 +41,14 @@ def listing() -> dict[str, Any]:
 
 def _row(tool: Tool, figures: dict[str, Any]) -> dict[str, Any]:
     replay, undo = tool.replayed_safely, tool.can_be_undone
+    vendor = words.vendor(tool.facts.vendor)
+    kept = tool.facts.freshness
     return {
         "name": tool.name,
-        "vendor": tool.facts.vendor,
+        "vendor": vendor[:1].upper() + vendor[1:],
         "reads_only": tool.facts.reads,
         "replay": _answer(replay),
-        "replay_note": _note(replay),
+        "replay_note": _note(replay) if not tool.facts.reads else f"kept for {span(kept)}" if kept else "",
         "undo": _answer(undo),
         "undo_note": _note(undo),
         "class_name": str(tool.effect_class),
@@ -42,7 +56,7 @@ def _row(tool: Tool, figures: dict[str, Any]) -> dict[str, Any]:
         "acts": figures.get("acts", 0),
         "refused": figures.get("refused", 0),
         "doubt": figures.get("doubt", 0),
-        "decide": "",
+        "decide": span(decide) if (decide := figures.get("decide")) is not None else "",
         "why": tool.why,
     }
 
@@ -67,7 +81,7 @@ def _policy(tool: Tool) -> str:
 
 
 def _figures() -> dict[str, dict[str, Any]]:
-    """Counts by tool over the period; one query."""
+    """Counts and the median time to a decision, by tool, over the period; two queries."""
     refused = [state.value for state in REFUSED]
     rows = (
         Effect.objects.filter(recorded_at__gte=Clock() - PERIOD)
@@ -79,4 +93,11 @@ def _figures() -> dict[str, dict[str, Any]]:
             doubt=Count("id", filter=Q(state=EffectState.IN_DOUBT.value)),
         )
     )
-    return {row["tool"]: dict(row) for row in rows}
+    waited = (
+        Gate.objects.filter(opened_at__gte=Clock() - PERIOD, decisions__verdict__in=_DECIDES)
+        .order_by("effect__tool")
+        .values_list("effect__tool")
+        .annotate(median=Median(F("decisions__at") - F("opened_at"), output_field=DurationField()))
+    )
+    decide = dict(waited)
+    return {row["tool"]: {**row, "decide": decide.get(row["tool"])} for row in rows}

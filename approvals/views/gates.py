@@ -102,6 +102,8 @@ def _edit(user: User, found: Gate, form: EditForm | None) -> dict[str, Any] | No
         fields=list(form),
         preview=radius.of_edit(found, access.eligible(found), user),
         reason="optional",
+        reason_label="Why you change it",
+        focus=True,
         verb="Ask about this",
     )
 
