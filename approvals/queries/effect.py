@@ -154,6 +154,7 @@ def _key_life(effect: Effect) -> dict[str, Any] | None:
         text = "too old: the same request is not repeated under it any more"
     return {
         "words": text,
+        "spoilt": effect.error_saved,
         "first_sent": effect.first_sent_at,
         "half_at": half,
         "end_at": end,
