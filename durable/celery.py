@@ -28,10 +28,12 @@ app = Celery("interlock")
 
 
 def transport_options(url: str) -> dict[str, float]:
-    """For Redis' kind alone: how soon a dead worker's messages come back (else minutes), how long a call may hang."""
+    """How soon a publish gives up; for Redis' kind, how soon a dead worker's messages come back and a call may hang."""
+    # Without these a publish waits for the broker, and a person's decision or the sweeper with it.
+    soon = {"max_retries": 1, "interval_start": 0.1, "interval_step": 0.0, "interval_max": 0.1}
     if not url.startswith(("redis", "valkey")):
-        return {}
-    return {
+        return soon
+    return soon | {
         "visibility_timeout": 600,
         "unacked_restore_interval": 2,
         "unacked_restore_throttle": 1,
@@ -48,6 +50,7 @@ app.conf.update(
     broker_url=settings.CELERY_BROKER_URL.replace("valkey://", "redis://", 1) or "memory://",
     broker_transport_options=transport_options(settings.CELERY_BROKER_URL),
     broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,
     accept_content=["json"],
     task_serializer="json",
     result_backend=None,

@@ -33,21 +33,22 @@ BATCH = 200
 PATIENCE = timedelta(seconds=10)
 
 _HINT = """
-UPDATE durable_run SET hinted_at = clock_timestamp()
-WHERE id IN (
-    SELECT id FROM durable_run
+UPDATE durable_run r SET hinted_at = clock_timestamp()
+FROM (
+    SELECT id, hinted_at FROM durable_run
     WHERE (due_at <= clock_timestamp() AND lease_until IS NULL OR lease_until < clock_timestamp())
       AND (hinted_at IS NULL OR hinted_at < clock_timestamp() - %(patience)s)
     ORDER BY due_at NULLS FIRST LIMIT %(batch)s FOR UPDATE SKIP LOCKED
-)
-RETURNING ref
+) due
+WHERE r.id = due.id
+RETURNING r.ref, due.hinted_at IS NOT NULL
 """
 
 
 def sweep(otherwise: Callable[[str], None] | None = None) -> dict[str, int]:
     """Sweep once. Returns how many of each kind were found; one item's failure never stops the rest.
 
-    `otherwise` takes a due run that no message can announce, because the broker is away.
+    `otherwise` takes a due run that no message can announce, or that nobody has taken since its last hint.
     """
     return {
         "waits": _each(_due_waits(), _close),
@@ -63,14 +64,14 @@ def hint(otherwise: Callable[[str], None] | None = None) -> int:
     values: dict[str, Any] = {"patience": max(PATIENCE, settings.SWEEP_SECONDS), "batch": BATCH}
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_HINT, values)
-        refs = [ref for (ref,) in cursor.fetchall()]
-    for ref in refs:
-        if wakeup.publish(ref):
-            continue
-        if otherwise is None:
+        found = cursor.fetchall()
+    for ref, again in found:
+        heard = wakeup.publish(ref)
+        if otherwise is not None and (again or not heard):
+            otherwise(ref)
+        elif not heard:
             break
-        otherwise(ref)
-    return len(refs)
+    return len(found)
 
 
 def _each(items: Iterable[Item], act: Callable[[Item], None]) -> int:

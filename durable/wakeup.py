@@ -11,7 +11,9 @@ import time
 from functools import partial
 
 from celery import current_app
-from django.db import transaction
+from django.db import Error, transaction
+
+from durable.models import Run
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +26,16 @@ _silent_until = 0.0
 
 def announce(run_ref: str) -> None:
     """Tell the workers about a run once the present transaction has committed; never before, never on a rollback."""
-    transaction.on_commit(partial(publish, run_ref))
+    transaction.on_commit(partial(_tell, run_ref))
+
+
+def _tell(run_ref: str) -> None:
+    """Publish; where nobody hears it, take back the note that it was announced: the next sweep finds the run."""
+    if not publish(run_ref):
+        try:
+            Run.objects.filter(ref=run_ref).update(hinted_at=None)
+        except Error as error:  # the sweeper finds it a little later
+            log.warning("no hint for %s, and the database is away: %s", run_ref, type(error).__name__)
 
 
 def publish(run_ref: str) -> bool:

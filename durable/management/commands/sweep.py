@@ -1,7 +1,8 @@
 """`manage.py sweep`: find what no message announced; with `--forever`, for as long as it lives.
 
-It needs no broker. While the broker is away it takes due runs itself, each in a process of its own, so that a step
-that hangs or kills its process stops nothing else. Two of them at once do no harm.
+It needs no broker. Due runs that no worker hears of it takes itself, because the broker is away, has lost a message, or
+has workers that still wait before they connect again; each in a process of its own, so that a step that hangs or kills
+its process stops nothing else. Two of them at once do no harm.
 """
 
 from __future__ import annotations
