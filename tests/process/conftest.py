@@ -1,0 +1,21 @@
+"""Real processes that get killed: workers, a sweeper, a vendor, on the tests' own PostgreSQL and broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from proof.stage import Stage, stage
+from tests.vendors import Vendor, vendor, vendor_process
+
+__all__ = ["vendor", "vendor_process"]
+
+
+@pytest.fixture
+def on(vendor: Vendor, transactional_db: Any) -> Iterator[Stage]:
+    """A stage whose processes see the tests' database, broker and vendor; a dead worker's lease ends in a second."""
+    settings = {"LEASE_SECONDS": "1", "SWEEP_SECONDS": "0.2", "LOG_LEVEL": "WARNING"}
+    with stage(**settings, **vendor.environment()) as found:
+        yield found
