@@ -17,7 +17,7 @@ from durable.ledger import outcome
 from durable.ledger.record import give_back
 from durable.models import Effect, Run, Wait
 from durable.models.fields import Clock
-from durable.states import EffectState, EventKind, WaitKind, WaitState
+from durable.states import ENDING, EffectState, EventKind, WaitKind, WaitState
 from durable.text import check_text
 from durable.transitions import close_wait, lock_run, move_effect
 
@@ -38,6 +38,8 @@ def lock(run_ref: str, wait_id: int) -> Locked:
     if wait.kind != WaitKind.GATE or wait.effect is None:
         raise Conflict(f"{wait} is no gate")
     effect = outcome.locked(wait.effect)
+    if run.state in ENDING and effect.undo_of_id is None:
+        raise Conflict(f"{run.ref} is {run.state}; nothing of it is let out any more")
     if effect.state != EffectState.GATED:
         raise Conflict(f"{effect.key} is {effect.state}")
     return Locked(run, wait, effect)
@@ -75,9 +77,11 @@ def expire(locked: Locked) -> None:
     )
 
 
-def edit(locked: Locked, *, actor: str, args: Mapping[str, Any], words: str = "") -> Effect:
+def edit(
+    locked: Locked, *, actor: str, args: Mapping[str, Any], words: str = "", body: Mapping[str, Any]
+) -> Effect:
     """Replace the payload by the reviewer's; that opens a round which somebody else decides. Raises Invalid."""
-    return rounds.edit(locked.run, locked.effect, args, actor=actor, words=words)
+    return rounds.edit(locked.run, locked.effect, args, actor=actor, words=words, body=body)
 
 
 def ask_back(locked: Locked, *, actor: str, words: str, body: Mapping[str, Any]) -> None:

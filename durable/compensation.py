@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from durable import journal, ledger, protocol, tools, vault
-from durable.errors import EffectFailed, EffectRefused, Invalid, UnknownTool
+from durable import protocol, tools, vault
+from durable.errors import EffectFailed, EffectRefused, Invalid, Suspension, UnknownTool
 from durable.ledger import Ask, outcome
-from durable.models import Effect, LedgerEvent, Run
-from durable.states import EffectState, EventKind
+from durable.models import Effect, Run
+from durable.states import Attention, EffectState, WaitKind
 from durable.transitions import Claim
+from durable.waits import OPERATOR, WaitSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Undone:
     """What became of one applied effect on the way back."""
 
     effect: Effect
-    how: str  # undone, not undoable, failed, refused, stopped
+    how: str  # undone, not undoable, failed, refused, stopped, code missing
     why: str = ""
 
 
@@ -38,16 +39,20 @@ def advance(claim: Claim, run: Run) -> list[Undone]:
 
     Raises Suspension where people or time must come first (a gate, a doubt): nothing is undone over an unknown.
     """
-    told = _told(run)
     results: list[Undone] = []
     broken: set[str] = set()
     for effect in to_undo(run):
         undone = _undo(claim, run, effect, broken)
         if undone.how != "undone":
             broken.add(effect.tool)
-            if effect.key not in told:
-                journal.record(run, EventKind.NOT_UNDOABLE, effect_key=effect.key, body={"how": undone.how})
         results.append(undone)
+    missing = [undone.why for undone in results if undone.how == "code missing"]
+    if missing:
+        # Not the end of it: the code may come back, and an operator then wakes the run.
+        detail = {"sentence": "; ".join(missing)}
+        raise Suspension(
+            WaitSpec(WaitKind.ATTENTION, Attention.CODE_MISSING.value, waits_for=OPERATOR, detail=detail)
+        )
     return results
 
 
@@ -61,7 +66,9 @@ def _undo(claim: Claim, run: Run, effect: Effect, broken: set[str]) -> Undone:
             return Undone(effect, "stopped")
         receipt = outcome.receipt_from(vault.unseal(claim.seal_key, effect.proof))
         ask = Ask.to_undo(tool, effect, vault.unseal(claim.seal_key, effect.payload)["args"], receipt)
-    except (UnknownTool, Invalid, vault.Tampered) as error:
+    except UnknownTool as error:
+        return Undone(effect, "code missing", str(error))
+    except (Invalid, vault.Tampered) as error:
         return Undone(effect, "not undoable", str(error))
     try:
         protocol.perform(claim, ask)
@@ -70,14 +77,3 @@ def _undo(claim: Claim, run: Run, effect: Effect, broken: set[str]) -> Undone:
     except EffectRefused as error:
         return Undone(effect, "refused", str(error))
     return Undone(effect, "undone")
-
-
-def undo_of(effect: Effect) -> Effect | None:
-    """Return the newest undo of an effect."""
-    return ledger.at(effect.run, ledger.Place(effect.step, effect.visit, effect.ordinal), undo_of=effect)
-
-
-def _told(run: Run) -> set[str]:
-    """Keys that are listed as not undone already: a resumed compensation does not list them twice."""
-    events = LedgerEvent.objects.filter(run_ref=run.ref, kind=EventKind.NOT_UNDOABLE.value)
-    return set(events.values_list("effect_key", flat=True))

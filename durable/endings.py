@@ -55,6 +55,12 @@ def _undone(claim: Claim, undone: list[Undone]) -> None:
     body = {"undone": sum(one.how == "undone" for one in undone), "of": len(undone)}
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
+        for one in undone:
+            if one.how != "undone":
+                how = {"how": one.how}
+                journal.record(
+                    run, EventKind.NOT_UNDOABLE, effect_key=one.effect.key, actor=claim.actor, body=how
+                )
         _close(claim, run, to, kind, body)
         for one in undone:
             if one.how == "failed":
@@ -105,14 +111,8 @@ def _settle(claim: Claim, effect: Effect) -> list[object]:
     try:
         ask = rounds.ask_of(effect)
     except (UnknownTool, Invalid, vault.Erased, vault.Tampered) as error:
-        return [
-            WaitSpec(
-                WaitKind.ATTENTION,
-                Attention.CODE_MISSING.value,
-                effect=effect,
-                detail={"sentence": str(error)},
-            )
-        ]
+        # In doubt, so that people's verdicts and, once the code is back, the sweeper's look-up reach it.
+        return [outcome.doubt(claim, effect, Attention.CODE_MISSING, str(error), {})]
     verdict = settle(claim, effect, ask, may_send=False)
     if isinstance(verdict, LookAgain):
         return [

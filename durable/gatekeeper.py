@@ -20,7 +20,10 @@ from durable.models import Effect, Wait
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An effect as a policy sees it, before it is recorded. Amount in minor units."""
+    """An effect as a policy sees it, before it is recorded. Amount in minor units.
+
+    `step`, `visit` and `ordinal` are its place in the run: what is recorded there already is this very effect.
+    """
 
     run_ref: str
     agent: str
@@ -31,6 +34,9 @@ class Question:
     currency: str
     subjects: Mapping[str, str]
     args: Mapping[str, Any]
+    step: str
+    visit: int
+    ordinal: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ Next: TypeAlias = "Callable[[RunContext], Any] | None"
 StepFunction: TypeAlias = "Callable[[Any, RunContext], Next]"
 
 _MARK = "__interlock_step__"
+#: A step's name is part of the idempotency key, of which vendors take 255 characters.
+STEP_NAME_LIMIT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,10 @@ class Agent:
         found = dict(cls.steps)
         for name, value in vars(cls).items():
             facts = getattr(value, _MARK, None)
+            if facts is not None and len(name) > STEP_NAME_LIMIT:
+                raise TypeError(
+                    f"{cls.__name__}: a step's name has at most {STEP_NAME_LIMIT} characters: {name}"
+                )
             if facts is not None and hasattr(Agent, name):
                 raise TypeError(
                     f"{cls.__name__}: a step can't be called {name}; every agent has that name already"
@@ -162,9 +168,17 @@ _agents: dict[str, type[Agent]] = {}
 
 
 def agents() -> Mapping[str, type[Agent]]:
-    """Return every agent of the modules that INTERLOCK_AGENTS names."""
+    """Return every agent of the modules that INTERLOCK_AGENTS names, which brings their tools along.
+
+    Raises UnknownAgent, naming the module, where one can't be imported.
+    """
     for module in settings.INTERLOCK_AGENTS:
-        import_module(module)
+        try:
+            import_module(module)
+        except Exception as error:
+            raise UnknownAgent(
+                "agent", f"{module} can't be imported ({type(error).__name__}): mend it"
+            ) from error
     return _agents
 
 

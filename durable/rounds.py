@@ -61,10 +61,12 @@ def changed_facts(effect: Effect, ask: Ask, run_ref: str) -> Changed | None:
     """Compare the facts at drafting with the world as it is. None where everything still holds or nothing was
     declared.
     """
-    if ask.recheck is None or effect.facts is None:
+    if ask.recheck is None:
         return None
-    before: dict[str, Any] = vault.read(effect.facts)
     now = read_facts(ask, effect.key, run_ref)
+    if effect.facts is None:
+        return Changed("what it rests on had not been read when people were asked", now)
+    before: dict[str, Any] = vault.read(effect.facts)
     moved = [
         f"{name} was {before.get(name)}, is {now.get(name)}"
         for name in sorted({*before, *now})
@@ -111,7 +113,7 @@ def reopen(
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
         effect = outcome.locked(effect)
-        needed = gatekeeper().for_class(gating.question(run, decided), sentence)
+        needed = gating.asked_again(run, decided, sentence)
         sealed = effect.facts if facts is None else vault.seal(run.pk, claim.seal_key, dict(facts))
         _open(
             run,
@@ -128,7 +130,15 @@ def reopen(
     return effect
 
 
-def edit(run: Run, effect: Effect, args: Mapping[str, Any], *, actor: str, words: str) -> Effect:
+def edit(
+    run: Run,
+    effect: Effect,
+    args: Mapping[str, Any],
+    *,
+    actor: str,
+    words: str,
+    body: Mapping[str, Any],
+) -> Effect:
     """Put a reviewer's edit in place of the payload of a locked, gated effect, and ask about that.
 
     Raises Invalid for arguments that the tool refuses; then nothing is written. An edit is always asked
@@ -157,6 +167,7 @@ def edit(run: Run, effect: Effect, args: Mapping[str, Any], *, actor: str, words
             actor=actor,
             words=words,
             kind=EventKind.EDITED,
+            body=body,
             facts=effect.facts,
         )
     except BudgetExhausted as error:
@@ -168,7 +179,7 @@ def edit(run: Run, effect: Effect, args: Mapping[str, Any], *, actor: str, words
 def again(run: Run, effect: Effect, *, actor: str, words: str) -> Effect:
     """Ask about the same payload once more, with somebody's answer to what a reviewer asked back."""
     ask = ask_of(effect)
-    needed = gatekeeper().for_class(gating.question(run, ask), words)
+    needed = gating.asked_again(run, ask, "a reviewer's question has been answered")
     _open(run, effect, ask, effect.payload, needed, asked=False, actor=actor, words=words, facts=effect.facts)
     effect.refresh_from_db()
     return effect
@@ -186,6 +197,7 @@ def _open(
     words: str,
     facts: Sealed | None,
     kind: EventKind = EventKind.NEW_ROUND,
+    body: Mapping[str, Any] | None = None,
 ) -> None:
     """Close the present round as superseded and open the next, in the caller's transaction."""
     before = effect.digest
@@ -219,7 +231,7 @@ def _open(
         effect_key=effect.key,
         actor=actor,
         words=words,
-        body={"round": effect.round, "digest": effect.digest, "digest_before": before},
+        body={"round": effect.round, "digest": effect.digest, "digest_before": before, **(body or {})},
     )
     if needed is not None:
         open_gate(run, effect, needed)

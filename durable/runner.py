@@ -31,7 +31,14 @@ log = logging.getLogger(__name__)
 
 
 def drive(run_ref: str) -> bool:
-    """Claim a run and take it as far as it goes. False where there was nothing to claim."""
+    """Claim a run and take it as far as it goes. False where there was nothing to claim, or no code to drive it with:
+    a worker whose agents can't be imported takes no run from those whose can.
+    """
+    try:
+        plan.agents()
+    except UnknownAgent as error:
+        log.error("nothing is driven: %s", error)
+        return False
     claim = claims.claim(run_ref)
     if claim is None:
         return False

@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import TypeVar
+
+from django.db import InterfaceError, OperationalError, connection
 
 from durable import faults
 from durable.errors import InDoubt, LeaseLost, NotSent, Suspension, VendorRefused
@@ -18,6 +21,9 @@ from durable.waits import WaitSpec
 
 #: A pause up to this long is slept through, a longer one suspends the run.
 SHORT = timedelta(seconds=1)
+#: Seconds between tries to write an answer down while the database is away.
+_AGAIN_AFTER = (0.2, 0.5, 1.0)
+Written = TypeVar("Written")
 #: A vendor that asks for more patience than this is asked again all the same.
 LONGEST_WAIT = timedelta(hours=1)
 
@@ -70,10 +76,22 @@ def _accept(claim: Claim, effect: Effect, ask: Ask, receipt: Receipt) -> Effect:
 def _guarded(claim: Claim, effect: Effect, receipt: Receipt | None, write: Callable[[], Effect]) -> Effect:
     """Write an answer down; without the lease it becomes a `late answer`, which changes no state."""
     try:
-        return write()
+        return _persistently(write)
     except LeaseLost:
-        outcome.late(claim.run_ref, effect.key, claim.actor, receipt, "the request got no usable answer")
+        words = "the request got no usable answer"
+        _persistently(lambda: outcome.late(claim.run_ref, effect.key, claim.actor, receipt, words))
         raise
+
+
+def _persistently(write: Callable[[], Written]) -> Written:
+    """Write what is known, over a new connection where the old one broke: the answer in hand is the only proof."""
+    for later in _AGAIN_AFTER:
+        try:
+            return write()
+        except (OperationalError, InterfaceError):
+            connection.close()
+            time.sleep(later)
+    return write()
 
 
 def wait_for(effect: Effect, later: timedelta, why: str) -> None:

@@ -32,6 +32,9 @@ def database(url: str, *, pool: int, persistent: bool) -> dict[str, Any]:
     found["CONN_MAX_AGE"] = None if persistent and not pool else 0
     found["CONN_HEALTH_CHECKS"] = True
     found.setdefault("OPTIONS", {}).update(server_side_binding=True, prepare_threshold=5, connect_timeout=5)
+    # Whatever the server's default: only a statement that may be lazy says so itself.
+    given = found["OPTIONS"].get("options", "")
+    found["OPTIONS"]["options"] = f"{given} -c synchronous_commit=on".strip()
     if pool:
         # Persistent connections leak under ASGI, one per thread; a pool bounds them.
         found["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool, "timeout": 5}

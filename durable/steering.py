@@ -18,6 +18,7 @@ from durable.models import Branch, Checkpoint, Effect, Run, Wait
 from durable.runs import check_actor, new_ref
 from durable.states import (
     ENDED,
+    ENDING,
     OPEN,
     UNSETTLED,
     CheckpointKind,
@@ -42,12 +43,16 @@ def retry(run_ref: str, *, actor: str, reason: str) -> None:
     with transaction.atomic(durable=True):
         run = lock_run(run_ref)
         stuck = [w for w in waits.open_waits(run, WaitKind.ATTENTION) if w.effect_id is None]
-        if run.state != RunState.FAILED and not (run.state == RunState.SUSPENDED and stuck):
+        at_rest = run.state == RunState.SUSPENDED or (run.state in ENDING and run.lease_until is None)
+        if run.state != RunState.FAILED and not (at_rest and stuck):
             raise Conflict(f"{run_ref} is {run.state} and not stuck; there is nothing to retry")
         _close(stuck, by=actor)
         record(run, EventKind.RETRIED, actor=actor, words=reason, body={"step": run.step, "visit": run.visit})
         Run.objects.filter(pk=run.pk).update(tries=0, crashes=0, error="")
-        _queue(run)
+        if run.state in ENDING:
+            waits.wake(run)
+        else:
+            _queue(run)
         faults.point("command.before_commit")
     faults.point("command.after_commit")
 

@@ -19,7 +19,7 @@ from durable.ledger.record import give_back
 from durable.models import Effect, LedgerEvent, Run
 from durable.models.fields import Clock
 from durable.money import from_minor
-from durable.reconcile import key_is_good, quiet_from
+from durable.reconcile import key_is_good, late_receipt, quiet_from
 from durable.states import (
     FINAL,
     UNSETTLED,
@@ -39,7 +39,7 @@ _RECEIPT_LIMIT = 255
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What "it did not happen" would mean now: from when it may be said, and whether the same key is then sent again."""
+    """What "it did not happen" would mean now: from when it may be said, and whether the same key is sent again."""
 
     not_before: datetime
     may_be_said: bool
@@ -76,6 +76,11 @@ def did_not(effect_key: str, *, actor: str, reason: str) -> None:
         now, quiet = clock.db_now(), quiet_from(effect, facts)
         if now < quiet:
             raise Conflict(f"{effect_key}: the request may still land; say so from {quiet:%H:%M:%S} UTC on")
+        left = late_receipt(effect)
+        if left is not None:
+            raise Conflict(
+                f"{effect_key}: a worker has brought the vendor's receipt {left.id}; it did happen"
+            )
         _say(run, effect, "did not happen", actor, reason)
         if key_is_good(effect, facts, now) and _goes_on(run, effect):
             move_effect(effect, EffectState.PENDING, open_sends=0)
@@ -121,6 +126,10 @@ def ask_again(effect_key: str, *, actor: str, reason: str) -> None:
         if (run.step, run.visit) != (effect.step, effect.visit):
             raise Conflict(
                 f"{run.ref} has gone on from {effect.step}; nothing would ask for {effect_key} again"
+            )
+        if run.state not in (RunState.SUSPENDED, RunState.FAILED) or effect.undo_of_id is not None:
+            raise Conflict(
+                f"{run.ref} is {run.state}; only a forward effect of a run at rest is asked for again"
             )
         _say(run, effect, "ask again", actor, reason)
         move_effect(effect, EffectState.WITHDRAWN)

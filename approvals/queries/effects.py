@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,7 +10,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 
 from approvals.queries import pages, runs, words
 from durable.clock import db_now
-from durable.models import Effect, Run, Subject
+from durable.models import Effect, LedgerEvent, Run, Subject
 from durable.states import EffectState
 
 _COLUMNS = (
@@ -67,30 +68,48 @@ def of_run(run: Run) -> list[pages.Row]:
 def filtered(state: str, q: str) -> QuerySet[Effect]:
     """The effects of a list: one definition for rows, counts and sums.
 
-    The text is looked for in keys, receipts and, as a keyed hash, among orders and customers.
+    The text is the beginning of a key, a receipt, or, as a keyed hash, an order or customer; each has its own index,
+    so they are looked up apart.
     """
     found = Effect.objects.all()
     if state:
         found = found.filter(state=state)
     if q:
-        about = Subject.objects.filter(hash__in=runs.subject_hashes(q)).values("effect_id")
-        found = found.filter(Q(key__icontains=q) | Q(receipt_id=q) | Q(pk__in=about))
+        named = Effect.objects.filter(key__startswith=q).order_by().values("pk")
+        proven = Effect.objects.filter(receipt_id=q).order_by().values("pk")
+        about = Subject.objects.filter(hash__in=runs.subject_hashes(q)).order_by().values("effect_id")
+        found = found.filter(pk__in=named.union(proven, about, all=True))
     return found
 
 
-def listing(state: str, q: str, *, after: int | None, before: int | None) -> dict[str, Any]:
-    """One page of the ledger. See ledger.html."""
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One page's rows and their version: all that a poll of an unchanged page costs."""
+
+    found: QuerySet[Effect]
+    page: pages.Page
+    version: str
+
+
+def shown(state: str, q: str, *, after: int | None, before: int | None) -> Shown:
+    """Read one page of the ledger. Rows on other pages change sums and counts, and never without an event."""
     found = filtered(state, q)
     page = pages.page(found.values(*_COLUMNS), after=after, before=before)
-    rows = [row(one) for one in page.rows]
-    sums = _sums(found)
+    newest = LedgerEvent.objects.order_by("-id").values_list("id", flat=True).first()
+    return Shown(found, page, pages.version(page.rows, newest))
+
+
+def listing(shown: Shown, q: str) -> dict[str, Any]:
+    """What ledger.html shows of a page."""
+    total = pages.count(shown.found)
     return {
-        "effects": rows,
-        "page": page.context(pages.count(found)),
-        "sums": sums,
+        "effects": [row(one) for one in shown.page.rows],
+        "page": shown.page.context(total),
+        "sums": _sums(shown.found),
+        "summed": f"of the newest {pages.COUNTED:,}" if total > pages.COUNTED else "",
         "chain": None,
         "q": q,
-        "version": pages.version(rows, sums),
+        "version": shown.version,
         "now": db_now(),
     }
 
@@ -109,13 +128,17 @@ def chips(state: str, q: str) -> list[dict[str, Any]]:
 
 
 def _sums(found: QuerySet[Effect]) -> list[dict[str, Any]]:
-    """What was moved, by currency, over the whole list. Undos move money back and are not in it."""
+    """What was moved, by currency, in the newest of the list: a sum over all there ever was would grow without bound.
+
+    Undos move money back and are not in it.
+    """
+    newest = found.order_by("-pk").values("pk")[: pages.COUNTED]
     applied, doubt = (
         Q(state=EffectState.APPLIED.value),
         Q(state__in=[EffectState.PENDING.value, EffectState.IN_DOUBT.value]),
     )
     totals = (
-        found.filter(amount_minor__isnull=False, undo_of=None)
+        Effect.objects.filter(pk__in=newest, amount_minor__isnull=False, undo_of=None)
         .filter(applied | doubt)
         .order_by("currency")
         .values("currency")

@@ -15,7 +15,6 @@ import hashlib
 import smtplib
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.utils import parseaddr
@@ -26,6 +25,7 @@ from django.core.exceptions import ValidationError
 from django.core.mail import EmailMessage, get_connection
 from django.core.validators import validate_email
 
+from durable import clock
 from durable.errors import InDoubt, NotSent, VendorError, VendorRefused
 from durable.vendor import Call, Receipt
 
@@ -38,13 +38,13 @@ def message_id(key: str) -> str:
 
 def send_email(call: Call, to: str, subject: str, body: str) -> Receipt:
     """Send one plain text mail to one address."""
-    until = time.monotonic() + call.timeout
+    until = clock.elapsed() + call.timeout
     name = message_id(call.key)
     connection = get_connection(fail_silently=False, timeout=call.timeout)
     message = _message(connection, to, subject, body, name)
     try:
         connection.open()
-        left = until - time.monotonic()
+        left = until - clock.elapsed()
         if left <= 0:
             raise NotSent("connecting to the mail server took all of the call's time")
     except VendorError:

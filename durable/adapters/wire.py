@@ -19,7 +19,6 @@ import io
 import os
 import socket
 import threading
-import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -32,6 +31,7 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
+from durable import clock
 from durable.errors import InDoubt, NotSent, VendorRefused
 
 CONNECTIONS_KEPT = 8
@@ -52,7 +52,7 @@ class Reply:
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
     """Give everything sent in this block, by this thread, `seconds` altogether."""
-    _local.until = time.monotonic() + seconds
+    _local.until = clock.elapsed() + seconds
     try:
         yield
     finally:
@@ -61,7 +61,7 @@ def within(seconds: float) -> Iterator[None]:
 
 def _left() -> float:
     """Seconds until the deadline of this thread's block; there must be one."""
-    return float(_local.until) - time.monotonic()
+    return float(_local.until) - clock.elapsed()
 
 
 class _Reader(io.RawIOBase):

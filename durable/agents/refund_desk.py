@@ -9,10 +9,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Literal
 
-from pydantic import BaseModel, EmailStr, Field
+from pydantic import BaseModel, EmailStr, Field, model_validator
 
 from durable.agents.desk_tools import fetch_order, refund, reserve_replacement, send_email
 from durable.author import Agent, Budget, EffectRefused, GiveUp, Money, Next, RunContext, hours, step
+from durable.money import exponent, to_minor
 
 
 class Ticket(BaseModel, extra="forbid"):
@@ -21,8 +22,18 @@ class Ticket(BaseModel, extra="forbid"):
     order: str = Field(min_length=1, max_length=100)
     wants: Literal["money", "replacement"]
     amount: Decimal | None = Field(default=None, gt=0)
+    currency: str | None = None
     text: str = Field(default="", max_length=4_000)
     reply_to: EmailStr | None = None
+
+    @model_validator(mode="after")
+    def _exact(self) -> Ticket:
+        """Money that its currency can't express is refused at the door."""
+        currency = self.currency or "KWD"  # not said: the order's own, of which none has more than three decimals
+        exponent(currency, "input.currency")
+        if self.amount is not None:
+            to_minor(self.amount, currency, "input.amount")
+        return self
 
 
 class RefundDesk(Agent):
@@ -43,6 +54,8 @@ class RefundDesk(Agent):
         run.say("customer", run.input["text"] or f"I want {run.input['wants']} for {run.input['order']}.")
         if order["status"] == "cancelled":
             raise GiveUp(f"order {order['id']} was cancelled; there is nothing to give back")
+        if run.input["currency"] not in (None, order["currency"]):
+            raise GiveUp(f"order {order['id']} was paid in {order['currency']}, not in {run.input['currency']}")
         run.state["order"] = order
         return self.replace if run.input["wants"] == "replacement" else self.pay
 

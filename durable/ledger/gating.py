@@ -37,6 +37,9 @@ def question(run: Run, ask: Ask) -> Question:
         currency=proposal.currency or "",
         subjects=proposal.subjects,
         args=proposal.args,
+        step=ask.place.step,
+        visit=ask.place.visit,
+        ordinal=ask.place.ordinal,
     )
 
 
@@ -44,10 +47,19 @@ def requirement(run: Run, ask: Ask, *, link: int = 1) -> Requirement | None:
     """Return why and how people must be asked, or None where the effect may leave on its own."""
     asked = question(run, ask)
     keeper = gatekeeper()
-    for reason in (_linked(link), _kinship(run, ask), _class(ask), _once(run, ask)):
-        if reason:
-            return keeper.for_class(asked, reason)
+    reasons = [why for why in (_linked(link), _kinship(run, ask), _class(ask), _once(run, ask)) if why]
+    if reasons:
+        return keeper.for_class(asked, "; ".join(reasons))
     return None if ask.undo_of is not None else keeper.requirement(asked)
+
+
+def asked_again(run: Run, ask: Ask, reason: str) -> Requirement:
+    """Return the requirement of a further round, for `reason`; another run's same act is named beside it, so that
+    people know of it whichever way the round came about.
+    """
+    serialise_once_per(ask.once_per(settings.INTERLOCK_HASH_KEY))
+    reasons = [why for why in (reason, _once(run, ask)) if why]
+    return gatekeeper().for_class(question(run, ask), "; ".join(reasons))
 
 
 def serialise_once_per(once_per: str) -> None:

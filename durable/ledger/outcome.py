@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
@@ -77,6 +78,8 @@ def apply(
             )
     except IntegrityError as error:
         raise ReceiptTaken(f"receipt {receipt.id} belongs to another effect") from error
+    for other in _late_receipts(effect) - {receipt.id}:
+        _alarm(run, effect, other)
     if effect.amount_minor is not None and effect.undo_of_id is None:
         purse.spend(run, effect.amount_minor, spent or 0, effect.currency)
     _close_questions(run, effect, by=actor)
@@ -197,18 +200,33 @@ def late(run_ref: str, effect_key: str, actor: str, receipt: Receipt | None, mes
             event = LedgerEvent.objects.get(run_ref=run_ref, no=numbers)
             EventDetail.objects.create(event=event, sealed=sealed)
             if effect.state not in UNSETTLED and effect.receipt_id != receipt.id:
-                _alarm(run, effect, receipt)
+                _alarm(run, effect, receipt.id)
+            elif effect.state in UNSETTLED:
+                Effect.objects.filter(pk=effect.pk).update(next_look_at=Clock())
+                waits.wake(run)
         faults.point("late.before_commit")
     faults.point("late.after_commit")
 
 
-def _alarm(run: Run, effect: Effect, receipt: Receipt) -> None:
+def _alarm(run: Run, effect: Effect, receipt_id: str) -> None:
     """A receipt that contradicts what the effect was settled with: money may have moved twice, or after a no."""
     known = f"its receipt is {effect.receipt_id}" if effect.receipt_id else f"it is {effect.state}"
     sentence = (
-        f"The vendor has answered {effect.key} late with {receipt.id}, but {known}: look what really moved."
+        f"The vendor has answered {effect.key} late with {receipt_id}, but {known}: look what really moved."
     )
     waits.open_attention(run, Attention.CONFLICT, sentence, effect=effect, evidence={"alarm": True})
+
+
+def _late_receipts(effect: Effect) -> set[str]:
+    """The receipts that workers without a lease have left for an effect. One request leaves none."""
+    if effect.sends < 2:
+        return set()
+    late = LedgerEvent.objects.filter(effect_key=effect.key, kind=EventKind.LATE_ANSWER.value)
+    return {
+        str(body["receipt"])
+        for body in map(json.loads, late.values_list("body", flat=True))
+        if "receipt" in body
+    }
 
 
 def _vendors_words(text: str, limit: int = 2_000) -> str:

@@ -93,6 +93,11 @@ def _refused(run: Run, effect: Effect, ask: Ask) -> str:
     why_not = gatekeeper().may_release(effect)
     if why_not:
         return why_not
+    if effect.approved_round is None and never_left(effect):
+        # Nobody was asked when it was recorded; class and policy may ask for people by now.
+        needed = gating.requirement(run, ask, link=effect.link)
+        if needed is not None:
+            return needed.reason
     if effect.state == EffectState.APPROVED and not effect.sends:
         gating.serialise_once_per(effect.once_per)
         twin = gating.acted_meanwhile(effect)

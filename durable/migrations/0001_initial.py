@@ -189,7 +189,6 @@ class Migration(migrations.Migration):
                 ('currency', models.TextField(default='')),
                 ('once_per', models.TextField(default='')),
                 ('state', models.TextField(default='pending')),
-                ('gate_reason', models.TextField(default='')),
                 ('round', models.IntegerField(default=1)),
                 ('approved_round', models.IntegerField(null=True)),
                 ('sends', models.IntegerField(default=0)),
@@ -378,7 +377,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='effect',
-            index=models.Index(fields=['-id'], name='effect_newest'),
+            index=models.Index(fields=['state', '-id'], name='effect_by_state'),
+        ),
+        migrations.AddIndex(
+            model_name='effect',
+            index=models.Index(condition=models.Q(('receipt_id', ''), _negated=True), fields=['receipt_id'], name='effect_by_receipt'),
+        ),
+        migrations.AddIndex(
+            model_name='effect',
+            index=models.Index(fields=['recorded_at'], name='effect_by_time'),
         ),
         migrations.AddIndex(
             model_name='effect',

@@ -20,8 +20,10 @@ BEGIN
     END IF;
     NEW.no := tail.no + 1;
     NEW.at := clock_timestamp();
-    -- Seven lines; a CHECK keeps line breaks out of every one of them, so no two events join to the same text.
-    NEW.hash := sha256(tail.head || convert_to(concat_ws(E'\\n', NEW.run_ref, NEW.no, NEW.kind, NEW.effect_key, NEW.actor,
+    -- Eight lines, the first of which names this form of text. A CHECK keeps line breaks out of every one of
+    -- them, so no two events join to the same text.
+    NEW.hash := sha256(tail.head || convert_to(concat_ws(E'\\n',
+        'interlock-1', NEW.run_ref, NEW.no, NEW.kind, NEW.effect_key, NEW.actor,
         to_char(NEW.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), NEW.body), 'UTF8'));
     UPDATE durable_chain SET no = NEW.no, head = NEW.hash WHERE run_ref = NEW.run_ref;
     RETURN NEW;

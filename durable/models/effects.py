@@ -65,7 +65,6 @@ class Effect(models.Model):
     currency = models.TextField(default="")
     once_per = models.TextField(default="")
     state = state_field(EffectState.PENDING)
-    gate_reason = models.TextField(default="")
     round = models.IntegerField(default=1)
     approved_round = models.IntegerField(null=True)
     sends = models.IntegerField(default=0)
@@ -116,7 +115,9 @@ class Effect(models.Model):
                 condition=Q(state__in=["pending", "in doubt"]),
             ),
             models.Index(fields=["once_per"], name="effect_once_per", condition=~Q(once_per="")),
-            models.Index(fields=["-id"], name="effect_newest"),
+            models.Index(fields=["state", "-id"], name="effect_by_state"),
+            models.Index(fields=["receipt_id"], name="effect_by_receipt", condition=~Q(receipt_id="")),
+            models.Index(fields=["recorded_at"], name="effect_by_time"),
             models.Index(fields=["tool", "-id"], name="effect_by_tool"),
         ]
 

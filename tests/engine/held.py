@@ -32,11 +32,12 @@ def check_purses() -> None:
 
 
 def hashes_of(rows: Iterable[Mapping[str, Any]]) -> list[bytes]:
-    """Recompute a run's chain from its events in order: SHA-256 over the hash before and seven lines."""
+    """Recompute a run's chain from its events in order: SHA-256 over the hash before and eight lines."""
     head, hashes = b"", []
     for row in rows:
         at = row["at"].astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         lines = (
+            "interlock-1",
             row["run_ref"],
             str(row["no"]),
             row["kind"],
@@ -67,4 +68,4 @@ def check_chains() -> None:
     """Every chain there is."""
     for chain in Chain.objects.all():
         rows = LedgerEvent.objects.filter(run_ref=chain.run_ref).order_by("no").values()
-        check_chain(list(rows), chain.no, chain.head)
+        check_chain(list(rows), chain.no, bytes(chain.head))

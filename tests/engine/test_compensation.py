@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from approvals.states import Verdict
-from durable import faults, journal, runs, stops, verdicts, waits
+from durable import faults, journal, runs, steering, stops, verdicts, waits
 from durable.errors import Conflict
 from durable.models import Run
 from durable.states import RunState, WaitKind
@@ -197,14 +197,18 @@ def test_what_cannot_be_undone_is_listed_once_however_often_the_way_back_is_take
     assert moved(vendor) == [("A", 1), ("A", -1)]
 
 
-def test_a_tool_that_is_gone_is_listed_and_the_others_are_undone(
+def test_a_tool_that_is_gone_waits_for_its_code_and_the_others_are_undone(
     vendor: Vendor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = done(vendor, sku("A"), sku("B", tools.rest_on_it))
     monkeypatch.delitem(registry._tools, "rest_on_it")
     compensated(run)
-    assert run.state == RunState.PARTLY_COMPENSATED
+    assert run.state == RunState.COMPENSATING
     assert moved(vendor)[2:] == [("A", -1)]
+    monkeypatch.undo()
+    steering.retry(run.ref, actor="Olga", reason="the code is back")
+    assert desk.drive(run).state == RunState.COMPENSATED
+    assert moved(vendor)[2:] == [("A", -1), ("B", -1)]
 
 
 def test_only_applied_effects_are_undone(vendor: Vendor) -> None:

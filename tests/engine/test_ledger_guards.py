@@ -123,10 +123,10 @@ def test_a_superuser_who_takes_the_guards_away_is_found_out(
     run: Run, admin: psycopg.Connection, tampering: str
 ) -> None:
     def check() -> None:
-        rows = admin.execute("SELECT * FROM durable_ledgerevent WHERE run_ref = %s ORDER BY no", [run.ref])
+        rows = admin.cursor(row_factory=psycopg.rows.dict_row)
+        rows.execute("SELECT * FROM durable_ledgerevent WHERE run_ref = %s ORDER BY no", [run.ref])
         heads = admin.execute("SELECT no, head FROM durable_chain WHERE run_ref = %s", [run.ref])
         ((no, head),) = heads.fetchall()
-        rows.row_factory = psycopg.rows.dict_row
         held.check_chain(rows.fetchall(), no, head)
 
     check()

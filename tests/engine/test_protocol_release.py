@@ -246,7 +246,7 @@ def test_a_round_that_has_been_superseded_is_not_released(vendor: Vendor) -> Non
 
 def locked_edit(run: Run, wait: Wait, args: dict[str, Any]) -> None:
     with transaction.atomic():
-        answers.edit(answers.lock(run.ref, wait.pk), actor="bob", args=args)
+        answers.edit(answers.lock(run.ref, wait.pk), actor="bob", args=args, body={})
 
 
 def test_an_approval_lets_out_its_own_effect_and_no_other(vendor: Vendor) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from durable import faults, recovery, runs, verdicts
+from durable import clock, faults, recovery, runs, verdicts
 from durable.errors import Conflict, Invalid, NotFound
 from durable.models import Effect, Run
 from durable.states import RunState
@@ -99,7 +99,7 @@ def test_a_candidate_that_people_were_shown_is_taken_as_it_was_shown(vendor: Ven
 @pytest.mark.parametrize("tool", [tools.opaque, tools.unkeyed], ids=lambda one: one.name)
 def test_it_did_not_is_refused_before_quiescence_and_says_from_when(vendor: Vendor, tool: Any) -> None:
     run = doubtful(vendor, tool, landed=False)
-    Effect.objects.filter(run=run).update(send_by=verdicts.clock.db_now())
+    Effect.objects.filter(run=run).update(send_by=clock.db_now())
     with pytest.raises(Conflict, match="may still land; say so from"):
         verdicts.did_not(key(run), **WHY)
     assert desk.effects(run) == {"pay": "in doubt"}
@@ -139,7 +139,7 @@ def test_an_old_keyed_effect_gets_a_linked_gated_key_too(vendor: Vendor) -> None
 def aged_after_verdict(vendor: Vendor) -> Run:
     """A young keyed effect, in doubt because its answer named other money; people say that nothing moved."""
     run = tools.start()
-    args = {"charge": tools.charge(vendor), "amount": Decimal("40.00")}
+    args: dict[str, Any] = {"charge": tools.charge(vendor), "amount": Decimal("40.00")}
     vendor.client().v1.refunds.create({"charge": args["charge"], "amount": 4000})
     vendor.fault("status", status=503, method="POST", path="/v1/refunds")
     tools.asks((tools.keyed, args))
