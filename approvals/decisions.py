@@ -96,8 +96,7 @@ def answer_back(person: User, gate_id: int, words: str) -> Gate:
         if gate.state != GateState.ASKED_BACK:
             raise Conflict("Nobody has asked anything back here.")
         if db_now() > gate.decide_by:
-            by = outcomes.moment(gate.decide_by)
-            raise Expired(f"Too late: it had to be decided by {by}. Nothing was recorded.")
+            raise outcomes.too_late(gate)
         effect = answers.answer_back(locked, actor=access.actor(person), words=words)
     return Gate.objects.get(effect=effect, round=effect.round)
 
@@ -132,9 +131,7 @@ def _decide(person_id: int, gate: Gate, answer: Answer, circumstances: Circumsta
     if db_now() > gate.decide_by:
         if answer.verdict is Verdict.REJECT:
             return _refuse_late(person, gate, answer, circumstances)
-        raise Expired(
-            f"Too late: it had to be decided by {outcomes.moment(gate.decide_by)}. Nothing was recorded."
-        )
+        raise outcomes.too_late(gate)
     unseen = (
         differences.unreadable(gate.payload, gate.digest, gate.effect.run)
         if answer.verdict is Verdict.APPROVE
@@ -246,7 +243,7 @@ def _refuse_late(person: User, gate: Gate, answer: Answer, circumstances: Circum
 def _keep_refusal(person: User, gate: Gate, answer: Answer, refusal: Exception) -> None:
     """Write the refused attempt into the run's ledger, once for one person, gate, round and reason.
 
-    The same click twice is no attempt at anything, and repeating a refused one must not grow a chain that nobody prunes.
+    The same click twice is no attempt at anything; repeating a refused one must not grow a chain that nobody prunes.
     """
     if isinstance(refusal, Decided) and refusal.again:
         return

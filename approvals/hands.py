@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models import TextField, Value
+from django.db.models.functions import Cast
 
 from approvals.models import Decision, Gate
 from approvals.states import Verdict
@@ -23,6 +25,7 @@ _DID = {
     EventKind.FORKED.value: "forked this run",
     EventKind.NEW_ROUND.value: "answered a reviewer of this run",
 }
+_EDITED = EventKind.EDITED.value
 _LINE = """
 WITH RECURSIVE line AS (
     SELECT id, ref, requester, parent_id FROM durable_run WHERE id = %s
@@ -70,15 +73,16 @@ def in_gate(gate: Gate) -> Hands:
 def _look(gate: Gate) -> Hands:
     run = gate.effect.run
     line = _line(run)
-    events = LedgerEvent.objects.filter(run_ref__in=list(line), kind__in=list(_DID)).values_list("actor", "kind")
+    events = LedgerEvent.objects.filter(run_ref__in=list(line), kind__in=list(_DID))
     edits = Decision.objects.filter(
         gate__effect_id=gate.effect_id, round__lt=gate.round, verdict=Verdict.EDIT.value
-    )
+    ).annotate(editor=Cast("person_id", TextField()), did=Value(_EDITED))
+    found = list(events.values_list("actor", "kind").union(edits.values_list("editor", "did")))
     return Hands(
         run.requester.casefold(),
         frozenset(requester.casefold() for ref, requester in line.items() if ref != run.ref),
-        frozenset(edits.values_list("person_id", flat=True)),
-        {actor: _DID[kind] for actor, kind in events.distinct()},
+        frozenset(int(who) for who, did in found if did == _EDITED),
+        {who: _DID[did] for who, did in found if did in _DID},
     )
 
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from approvals import differences
-from approvals.errors import Decided, Stale
+from approvals.errors import Decided, Expired, Stale
 from approvals.models import Decision, Gate
 from approvals.states import FINAL_VALUES, PAST, GateState, Verdict
 from durable.errors import Conflict
@@ -80,6 +80,11 @@ def waits_for_answer(gate: Gate) -> Decided:
         f"Nothing was recorded: {name(question.person)} asked back at {moment(question.at)}, and the answer is not"
         " there yet. It can be rejected meanwhile."
     )
+
+
+def too_late(gate: Gate) -> Expired:
+    """Return the refusal for what comes after decide-by, whether or not the clock has closed the gate already."""
+    return Expired(f"Too late: it had to be decided by {moment(gate.decide_by)}. Nothing was recorded.")
 
 
 def _over(gate: Gate) -> str:

@@ -15,7 +15,10 @@ def ledger(request: SignedIn) -> HttpResponse:
     """Every act that touched the outside world, or was about to."""
     state, q = query_text(request, "state"), query_text(request, "q")
     after, before = (pages.cursor(request.GET.get(name)) for name in ("after", "before"))
-    context = effects.listing(state, q, after=after, before=before)
+    shown = effects.shown(state, q, after=after, before=before)
+    if htmx.unchanged(request, shown.version):
+        return htmx.not_modified()
+    context = effects.listing(shown, q)
     if not htmx.wants_fragment(request):
         context["filters"] = effects.chips(state, q)
-    return htmx.page(request, "approvals/ledger.html", context, fragment="rows", version=context["version"])
+    return htmx.page(request, "approvals/ledger.html", context, fragment="rows")
