@@ -1,0 +1,112 @@
+"""The ledger's page: what a poll costs, what the sums cover, and how an effect is found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from approvals.queries import effects as queries_of_effects
+from approvals.queries import pages
+from durable.models import Effect
+from tests import factories
+from tests.approvals.conftest import SignIn
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def reader(sign_in: SignIn) -> Client:
+    return sign_in(factories.person("rita"))
+
+
+def moved(amounts: list[str]) -> list[Effect]:
+    """Effects that were applied, one each."""
+    claim = factories.running()
+    found = [
+        factories.propose(claim, ordinal=n, order=str(n), amount=amount, currency="EUR")
+        for n, amount in enumerate(amounts, 1)
+    ]
+    for effect in found:
+        Effect.objects.filter(pk=effect.pk).update(state="applied", receipt_id=f"re_{effect.pk}")
+    return found
+
+
+def found(reader: Client, q: str) -> list[str]:
+    return [row["key"] for row in reader.get(reverse("ledger"), {"q": q}).context["effects"]]
+
+
+def test_a_poll_of_an_unchanged_ledger_sums_and_counts_nothing(reader: Client) -> None:
+    moved(["5", "6"])
+    version = reader.get(reverse("ledger")).context["version"]
+    with CaptureQueriesContext(connection) as queries:
+        assert reader.get(reverse("ledger"), {"seen": version}, headers=HTMX).status_code == 204
+    asked = " ".join(query["sql"] for query in queries).upper()
+    assert "SUM(" not in asked and "COUNT(" not in asked
+
+
+def test_a_poll_notices_what_changed_on_another_page(reader: Client) -> None:
+    moved(["1"] * (pages.PAGE + 1))
+    page = reader.get(reverse("ledger")).context
+    older = {"after": page["page"]["older"]}
+    version = reader.get(reverse("ledger"), older).context["version"]
+    factories.propose(factories.running(), order="9", amount="1", currency="EUR")
+    assert reader.get(reverse("ledger"), {**older, "seen": version}, headers=HTMX).status_code == 200
+
+
+def test_sums_cover_what_the_filter_lists(reader: Client) -> None:
+    first, _, _ = moved(["5", "6", "7"])
+    assert reader.get(reverse("ledger")).context["sums"] == [
+        {"currency": "EUR", "applied": 1800, "doubt": 0, "count": 3}
+    ]
+    (only,) = reader.get(reverse("ledger"), {"q": f"re_{first.pk}"}).context["sums"]
+    assert (only["applied"], only["count"]) == (500, 1)
+
+
+def test_a_long_list_is_summed_over_its_newest_and_says_so(
+    reader: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved(["5", "6", "7"])
+    monkeypatch.setattr(pages, "COUNTED", 2)
+    page = reader.get(reverse("ledger"))
+    assert [one["applied"] for one in page.context["sums"]] == [1300]
+    assert "Applied, 2 effects of the newest 2" in page.content.decode()
+
+
+def test_an_effect_is_found_by_how_its_key_begins(reader: Client) -> None:
+    effect, second = moved(["5", "6"])
+    assert found(reader, effect.key) == [second.key, effect.key]  # the second's is the first's and #2
+    assert found(reader, second.key) == [second.key]
+    assert found(reader, effect.key.partition(":")[2]) == []
+
+
+def test_a_receipt_is_found_by_its_whole_name(reader: Client) -> None:
+    effect, _ = moved(["5", "6"])
+    assert found(reader, f"re_{effect.pk}") == [effect.key]
+    assert found(reader, "re_") == []
+
+
+def test_percent_and_underscore_are_letters_like_others(reader: Client) -> None:
+    moved(["5"])
+    for q in ("%", "_", "run%", "run_"):
+        assert found(reader, q) == [], q
+
+
+def test_a_search_walks_no_whole_table(reader: Client) -> None:
+    effects = moved(["5"] * 3)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        plan = _plan(cursor, effects[0].key)
+    assert "durable_effect_key" in plan and "Seq Scan" not in plan, plan
+
+
+def _plan(cursor: Any, q: str) -> str:
+    sql, params = queries_of_effects.filtered("", q).order_by("-pk").values("pk")[:50].query.sql_with_params()
+    cursor.execute(f"EXPLAIN {sql}", params)
+    return "\n".join(line for (line,) in cursor.fetchall())
