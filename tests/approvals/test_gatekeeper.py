@@ -15,7 +15,7 @@ from approvals.models import Decision, Gate
 from approvals.states import Verdict
 from durable.clock import db_now
 from durable.errors import Conflict
-from durable.models import Effect
+from durable.models import Effect, Run
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -77,6 +77,29 @@ def test_what_was_rejected_does_not_count_towards_the_sum() -> None:
     assert not Gate.objects.filter(
         effect=factories.propose(claim, ordinal=2, order="8812", amount="90", currency="EUR")
     ).exists()
+
+
+def test_an_edit_or_a_new_ask_is_not_added_to_what_it_replaces() -> None:
+    alice, gate = factories.person("alice"), factories.gate(amount="184.50")
+    args = {"order": "8812", "amount": "60", "currency": "EUR"}
+    decide(alice, gate.pk, Answer(Verdict.EDIT, gate.digest, gate.round, "partial", args), HERE)
+    effect = Effect.objects.get(pk=gate.effect_id)
+    assert policy.demand(policy.question_of(effect)) is None
+    assert Gate.objects.get(effect=effect, round=2).reason == "edited by alice"
+
+
+def test_a_fork_goes_on_where_the_sum_of_its_parent_stood() -> None:
+    claim = factories.running()
+    factories.propose(claim, order="8812", amount="60", currency="EUR")
+    parent = Run.objects.get(pk=claim.run_id)
+    fork = factories.running()
+    Run.objects.filter(pk=fork.run_id).update(parent=parent, budget=parent.budget)
+    stranger = factories.running()
+    assert not Gate.objects.filter(
+        effect=factories.propose(stranger, order="8812", amount="60", currency="EUR")
+    ).exists()
+    again = factories.propose(fork, step="pay_rest", order="8812", amount="60", currency="EUR")
+    assert "it comes to 120.00 EUR" in Gate.objects.get(effect=again).reason
 
 
 def test_a_rule_that_fails_demands_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
