@@ -37,7 +37,7 @@ def standing(user: User) -> dict[str, Any]:
     )
     figures = _figures(queue["total"], stuck_total, doubt, running, queued)
     context = {
-        "summary": f"{_things(stuck_total, 'run')} an operator, {_things(queue['total'], 'gate')} an answer.",
+        "summary": _summary(stuck_total, queue["total"]),
         "figures": figures,
         "stuck": stuck,
         "stuck_total": pages.words(stuck_total),
@@ -46,6 +46,12 @@ def standing(user: User) -> dict[str, Any]:
         "health": _health(late, sleeping),
     }
     return {**context, "version": pages.version(context), "now": queue["now"]}
+
+
+def _summary(stuck: int, gates: int) -> str:
+    if not stuck and not gates:
+        return "Nothing needs a person."
+    return f"{_things(stuck, 'run')} an operator, {_things(gates, 'gate')} an answer."
 
 
 def _things(number: int, word: str) -> str:
