@@ -223,56 +223,6 @@ def test_only_applied_effects_are_undone(vendor: Vendor) -> None:
     assert moved(vendor) == [("B", 1), ("B", -1)]
 
 
-# An undo whose outcome nobody knows.
-
-
-def doubtful_undo(vendor: Vendor, tool: Any = tools.unkeyed) -> Run:
-    """The one act is applied; its undo, gated and without a key, was sent and never answered."""
-    run = done(vendor, (tool, {"charge": tools.charge(vendor), "amount": Decimal("40.00")}))
-    compensated(run)
-    people.say(run)
-    vendor.fault("hang", seconds=0, service="stock", method="POST")
-    desk.drive(run)
-    assert run.state == RunState.COMPENSATING
-    assert desk.effects(run) == {"pay": "applied", "pay:undo": "in doubt"}
-    return run
-
-
-def test_an_undo_in_doubt_waits_for_a_person_who_may_say_that_it_happened(vendor: Vendor) -> None:
-    run = doubtful_undo(vendor)
-    verdicts.happened(f"{run.ref}:pay:undo", receipt_id="rsv_9", **WHY)
-    desk.drive(run)
-    assert run.state == RunState.COMPENSATED
-
-
-def test_an_unkeyed_undo_that_did_not_happen_is_asked_about_under_a_linked_key(vendor: Vendor) -> None:
-    """The tool's key would be young; the undo has none, so software must not send it again."""
-    run = doubtful_undo(vendor)
-    desk.time_passes(minutes=5)
-    verdicts.did_not(f"{run.ref}:pay:undo", **WHY)
-    desk.drive(run)
-    assert desk.effects(run) == {"pay": "applied", "pay:undo": "withdrawn", "pay:undo~2": "gated"}
-    people.say(run)
-    desk.drive(run)
-    assert run.state == RunState.COMPENSATED
-    assert [one["key"] for one in vendor.book("stock")] == [f"{run.ref}:pay:undo~2"]
-
-
-def test_an_undo_is_not_undone(vendor: Vendor) -> None:
-    run = doubtful_undo(vendor)
-    with pytest.raises(Conflict, match="not undone again"):
-        verdicts.undo(f"{run.ref}:pay:undo", receipt_id="rsv_9", **WHY)
-
-
-def test_a_lost_answer_to_a_keyed_undo_is_looked_up(vendor: Vendor) -> None:
-    run = done(vendor, sku("A"))
-    vendor.fault("drop", service="stock", method="POST")
-    compensated(run)
-    assert run.state == RunState.COMPENSATED
-    assert moved(vendor) == [("A", 1), ("A", -1)]
-    assert tools.kinds(run, "pay:undo")[-1] == "adopted"
-
-
 # What stands in the way.
 
 

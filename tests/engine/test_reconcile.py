@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.db import OperationalError
 
-from durable import clock, reconcile, recovery, waits
+from durable import reconcile, recovery, waits
 from durable.errors import CannotSay
 from durable.ledger import Ask, Place, outcome
 from durable.models import Effect, Run
@@ -25,7 +25,7 @@ FORTY = [Decimal("40.00")]
 ARGS = {"charge": "ch_1", "amount": Decimal("40.00")}
 RECEIPT = Receipt("re_1", Decimal("40.00"), "EUR", target="ch_1", key="run-t:pay")
 STRANGER = Receipt("re_2", Decimal("40.00"), "EUR")
-NOW = clock.datetime(2026, 1, 1, 12, tzinfo=clock.UTC)
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def sent(ago: timedelta, **more: Any) -> Effect:
