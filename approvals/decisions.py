@@ -7,7 +7,6 @@ leaves its refusal in the ledger, in a transaction of its own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,11 +24,9 @@ from durable import answers, faults, journal, vault
 from durable.answers import Locked
 from durable.clock import db_now
 from durable.errors import Conflict, Invalid
-from durable.models import LedgerEvent
 from durable.models.fields import Clock
 from durable.states import EventKind
 from durable.text import check_text
-from durable.transitions import lock_run
 
 MAX_WORDS = 2000
 
@@ -248,23 +245,13 @@ def _keep_refusal(person: User, gate: Gate, answer: Answer, refusal: Exception) 
     if isinstance(refusal, Decided) and refusal.again:
         return
     about = {"gate": gate.pk, "round": gate.round, "why": type(refusal).__name__.lower()}
-    with transaction.atomic():
-        run = lock_run(gate.effect.run.ref)
-        kept = LedgerEvent.objects.filter(
-            run_ref=run.ref,
-            kind=EventKind.REFUSED_DECISION.value,
-            actor=access.actor(person),
-            effect_key=gate.effect.key,
-        )
-        if any(about.items() <= json.loads(body).items() for body in kept.values_list("body", flat=True)):
-            return
-        journal.record(
-            run,
-            EventKind.REFUSED_DECISION,
-            actor=access.actor(person),
-            effect_key=gate.effect.key,
-            body={**about, "verdict": answer.verdict.value},
-        )
+    answers.keep_refused(
+        gate.effect.run.ref,
+        gate.effect.key,
+        actor=access.actor(person),
+        about=about,
+        body={"verdict": answer.verdict.value},
+    )
 
 
 def said(decision: Decision) -> str:

@@ -6,16 +6,19 @@ then calls one of these. Decision, ledger event and the run's wake-up are one co
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from django.db import transaction
 
 from durable import journal, rounds, vault, waits
 from durable.errors import Conflict, Invalid
 from durable.gatekeeper import gatekeeper
 from durable.ledger import outcome
 from durable.ledger.record import give_back
-from durable.models import Effect, Run, Wait
+from durable.models import Effect, LedgerEvent, Run, Wait
 from durable.models.fields import Clock
 from durable.states import ENDING, EffectState, EventKind, WaitKind, WaitState
 from durable.text import check_text
@@ -111,6 +114,22 @@ def withdraw(run: Run, effect: Effect, *, actor: str, words: str) -> None:
     for wait in waits.of_effect(effect):
         close_wait(wait, WaitState.WITHDRAWN, by=actor)
     _settle_refused(run, effect, EffectState.WITHDRAWN, EventKind.WITHDRAWN, actor, words, {})
+
+
+def keep_refused(
+    run_ref: str, effect_key: str, *, actor: str, about: Mapping[str, Any], body: Mapping[str, Any]
+) -> None:
+    """Write an answer that could not be recorded into the run's ledger, once for one actor, effect and `about`."""
+    with transaction.atomic():
+        run = lock_run(run_ref)
+        kept = LedgerEvent.objects.filter(
+            run_ref=run_ref, kind=EventKind.REFUSED_DECISION.value, actor=actor, effect_key=effect_key
+        )
+        if any(about.items() <= json.loads(one).items() for one in kept.values_list("body", flat=True)):
+            return
+        journal.record(
+            run, EventKind.REFUSED_DECISION, actor=actor, effect_key=effect_key, body={**about, **body}
+        )
 
 
 def _refuse(
