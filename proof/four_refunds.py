@@ -20,7 +20,9 @@ class Paid(BaseModel, extra="forbid"):
     charge: str
 
 
-@tool(vendor="stripe", idempotent_for=stripe_refunds.KEY_LIFE, money="amount", subject="order", target="charge")
+@tool(
+    vendor="stripe", idempotent_for=stripe_refunds.KEY_LIFE, money="amount", subject="order", target="charge"
+)
 def refund_part(call: Call, order: str, charge: str, amount: Decimal, currency: str) -> Receipt:
     """Give a part of a charge back. An order may get several parts, so it does not declare `once_per`."""
     return stripe_refunds.refund(call, charge, amount, currency, "requested_by_customer")

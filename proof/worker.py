@@ -20,7 +20,16 @@ def command(queue: str, name: str, *, die: str = "") -> tuple[str, ...]:
     """Return the words that start such a worker, one run at a time, dying at `die` (NAME or NAME:HIT) or never."""
     own = ("--die", die) if die else ()
     python = (sys.executable, "-W", "ignore::UserWarning:celery.platforms")
-    return (*python, "-m", "proof.worker", *own, "--", "-Q", queue, "-n", f"{name}@%h", "-c", "1")
+    return (*python, "-m", "proof.worker", *own, "--", *_place(queue, name))
+
+
+def arguments(queue: str, name: str) -> list[str]:
+    """Return Celery's own words for a worker of one queue, one run at a time."""
+    return ["--quiet", "worker", *_PLAIN, *_place(queue, name)]
+
+
+def _place(queue: str, name: str) -> tuple[str, ...]:
+    return ("-Q", queue, "-n", f"{name}@%h", "-c", "1")
 
 
 def main(words: Sequence[str]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
+import json
 from dataclasses import dataclass
 from decimal import Decimal
 
 import pytest
 
 from durable import runner
-from proof import worker
+from proof import nursery, worker
 from proof.stage import SWEEPER, Stage
 from tests.process import house
 from tests.process.house import Ticket
@@ -17,8 +17,6 @@ from tests.vendors import Vendor
 
 pytestmark = pytest.mark.process
 SMALL, LARGE = "40.00", "184.50"
-#: Doomed workers that start side by side: more would only wait for the processors.
-AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -80,21 +78,9 @@ def ready(vendor: Vendor, beat: Beat) -> Ticket:
 
 def kill_a_worker_at_each(on: Stage, tickets: dict[Beat, Ticket]) -> dict[str, int]:
     """Give each run a worker of its own, which dies at the run's beat. Returns how each worker ended."""
-    codes: dict[str, int] = {}
-    running: dict[str, subprocess.Popen[bytes]] = {}
     for beat, ticket in tickets.items():
-        if len(running) == AT_ONCE:
-            point, child = next(iter(running.items()))
-            codes[point] = ended(child)
-            del running[point]
         house.hint(ticket, beat.point)
-        running[beat.point] = on.start(worker.command(beat.point, beat.point, die=beat.point))
-    return codes | {point: ended(child) for point, child in running.items()}
-
-
-def ended(child: subprocess.Popen[bytes]) -> int:
-    """How a process ended; 0 where it did not."""
-    try:
-        return child.wait(30)
-    except subprocess.TimeoutExpired:
-        return 0
+    child = on.start(nursery.command({beat.point: beat.point for beat in tickets}))
+    assert child.wait(120) == 0, on.said()
+    codes: dict[str, int] = json.loads(on.said().splitlines()[-1])
+    return codes
