@@ -26,7 +26,7 @@ AMOUNTS = [Decimal(10), Decimal(25), Decimal(40), Decimal(5)]
 THIRD = Decimal(40)
 #: The worst moment: the vendor has acted, the outcome is not recorded.
 WORST = "vendor.after_call"
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 _SETTINGS = {"INTERLOCK_AGENTS": "proof.four_refunds", "LEASE_SECONDS": "2", "SWEEP_SECONDS": "0.2"}
 
 Say = Callable[[str], object]
