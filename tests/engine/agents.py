@@ -162,3 +162,9 @@ def define(name: str, *steps: Any, **attributes: Any) -> type[Agent]:
 def start(name: str, input: Any = None, **more: Any) -> Run:
     """Start a run of an agent."""
     return runs.start(name, {} if input is None else input, actor="tests", **more)
+
+
+def run_of(*steps: Any, **attributes: Any) -> Run:
+    """Start a run of an agent that has these steps."""
+    define("Tried", *steps, **{"budget": Walker.budget, **attributes})
+    return start("Tried")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from threading import Thread
 from typing import Any
 
 from django.db import connection
@@ -57,3 +58,15 @@ def drive(run: Run) -> Run:
 def effects(run: Run) -> dict[str, str]:
     """Key and state of each effect of a run."""
     return {e.key.removeprefix(run.ref + ":"): e.state for e in Effect.objects.filter(run=run).order_by("id")}
+
+
+def meanwhile(act: Any) -> None:
+    """Do something from another connection."""
+
+    def do() -> None:
+        act()
+        connection.close()
+
+    thread = Thread(target=do)
+    thread.start()
+    thread.join()

@@ -11,8 +11,8 @@ import pytest
 from django.db import connection
 
 from durable import journal, recovery, runs, steering
-from durable.author import EffectRefused, GiveUp, Next, RunContext, minutes, step
-from durable.models import Attempt, Run, Wait
+from durable.author import EffectRefused, GiveUp, Next, RunContext, step
+from durable.models import Run, Wait
 from durable.states import RunState
 from tests.engine import agents, desk
 from tests.engine.test_claims import until
@@ -24,11 +24,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def _world() -> Iterator[None]:
     with agents.world():
         yield
-
-
-def run_of(*steps: Any, **attributes: Any) -> Run:
-    agents.define("Tried", *steps, **{"budget": agents.Walker.budget, **attributes})
-    return agents.start("Tried")
 
 
 def pauses(run: Run) -> list[int]:
@@ -46,7 +41,7 @@ def test_a_failing_step_is_executed_again_after_longer_and_longer_pauses() -> No
     def fail(self: Any, run: RunContext) -> Next:
         raise ValueError("no luck")
 
-    run = run_of(fail)
+    run = agents.run_of(fail)
     assert pauses(run) == [2, 4, 8, 16]
     wait = Wait.objects.get(run=run)
     assert (run.state, wait.name) == (RunState.SUSPENDED, "retries spent")
@@ -66,7 +61,7 @@ def test_a_retry_by_an_operator_begins_the_count_anew() -> None:
             raise ValueError("no luck")
         return None
 
-    run = run_of(fail)
+    run = agents.run_of(fail)
     pauses(run)
     assert len(tries) == 2
     steering.retry(run.ref, actor="olga", reason="the vendor is back")
@@ -85,7 +80,7 @@ def test_a_failure_and_an_effect_before_it_do_not_repeat_the_effect() -> None:
             raise ValueError("after the effect")
         return None
 
-    run = run_of(act)
+    run = agents.run_of(act)
     pauses(run)
     assert run.state == RunState.COMPLETED
     assert [one for one, _ in agents.asked] == [f"{run.ref}:act", "failed"]
@@ -97,7 +92,7 @@ def test_a_hanging_step_is_interrupted() -> None:
         until(lambda: False)
         return None
 
-    run = run_of(hang)
+    run = agents.run_of(hang)
     pauses(run)
     assert "StepTimeout: step hang ran past its limit" in Wait.objects.get(run=run).detail["sentence"]
 
@@ -115,7 +110,7 @@ def test_a_step_that_swallows_its_alarm_hears_it_again() -> None:
         until(lambda: False)
         return None
 
-    run = run_of(deaf)
+    run = agents.run_of(deaf)
     desk.drive(run)
     assert heard == ["StepTimeout", "StepTimeout"]
     assert Wait.objects.get(run=run).name == "retries spent"
@@ -128,7 +123,7 @@ def test_a_step_cut_off_in_a_query_of_its_own_leaves_no_half_used_connection() -
             cursor.execute("SELECT pg_sleep(5)")
         return None
 
-    run = run_of(query)
+    run = agents.run_of(query)
     assert pauses(run) == [1]
     assert Wait.objects.get(run=run).name == "retries spent"
 
@@ -146,7 +141,7 @@ def test_no_alarm_comes_between_the_vendor_and_the_ledger() -> None:
             until(lambda: False, 0.5)
 
     agents.meanwhile.append(slow)
-    run = run_of(act)
+    run = agents.run_of(act)
     assert pauses(run) == [1]
     assert run.state == RunState.COMPLETED
     kinds = [event.kind for event in journal.events(run.ref)]
@@ -168,7 +163,7 @@ def test_a_suspension_that_a_step_swallows_suspends_all_the_same() -> None:
             went.append("refused")
         return None
 
-    run = desk.drive(run_of(greedy))
+    run = desk.drive(agents.run_of(greedy))
     assert run.state == RunState.SUSPENDED
     assert went == ["swallowed", "refused"]
     assert [wait.kind for wait in run.waits.all()] == ["gate"]
@@ -179,7 +174,7 @@ def test_giving_up_fails_the_run_with_the_agents_own_words() -> None:
     def give(self: Any, run: RunContext) -> Next:
         raise GiveUp("the order was cancelled")
 
-    run = desk.drive(run_of(give))
+    run = desk.drive(agents.run_of(give))
     assert run.state == RunState.FAILING
     desk.drive(run)
     assert (run.state, run.error) == (RunState.FAILED, "the order was cancelled")
@@ -192,7 +187,7 @@ def test_giving_up_withdraws_what_was_never_sent() -> None:
         run.effect(agents.write_letter, to="ada")
         return None
 
-    run = desk.drive(run_of(ask))
+    run = desk.drive(agents.run_of(ask))
 
     @step
     def ask_no_more(self: Any, run: RunContext) -> Next:
@@ -217,7 +212,7 @@ def test_what_a_failed_run_gave_up_can_be_tried_again() -> None:
             raise GiveUp("no stock")
         return None
 
-    run = desk.drive(desk.drive(run_of(give)))
+    run = desk.drive(desk.drive(agents.run_of(give)))
     assert run.state == RunState.FAILED
     hopeless.clear()
     steering.retry(run.ref, actor="olga", reason="stock has come")
@@ -233,7 +228,7 @@ def test_a_state_that_can_not_be_stored_fails_the_step_and_names_the_place(what:
         run.state["found"] = what
         return None
 
-    run = desk.drive(run_of(soil))
+    run = desk.drive(agents.run_of(soil))
     assert run.state == RunState.SUSPENDED
     assert "Invalid: state.found" in Wait.objects.get(run=run).detail["sentence"]
 
@@ -247,7 +242,7 @@ def test_half_an_emoji_from_outside_is_stored_with_a_mark_and_loses_nothing() ->
         run.result = run.model(broken, "hello", tokens=5)
         return None
 
-    run = desk.drive(run_of(ask))
+    run = desk.drive(agents.run_of(ask))
     assert run.result == {"text": "fine \ufffd", "nul": "a\ufffdb"}
 
 
@@ -256,7 +251,7 @@ def test_an_error_with_odd_text_in_it_can_be_told() -> None:
     def fail(self: Any, run: RunContext) -> Next:
         raise ValueError("half \ud83d and \x00 and " + "\N{PILE OF POO}" * 2_000)
 
-    run = desk.drive(run_of(fail))
+    run = desk.drive(agents.run_of(fail))
     sentence = Wait.objects.get(run=run).detail["sentence"]
     assert "half \ufffd and \ufffd" in sentence
     assert len(sentence) < 1_100
@@ -271,7 +266,7 @@ def test_a_refusal_reaches_the_step_and_may_be_caught() -> None:
             run.result = refusal.state
         return None
 
-    run = desk.drive(run_of(ask, budget=agents.Budget()))
+    run = desk.drive(agents.run_of(ask, budget=agents.Budget()))
     desk.time_passes(days=10)
     recovery.sweep()
     desk.drive(run)
@@ -286,57 +281,6 @@ def test_a_step_that_did_not_ask_again_stops_at_a_person() -> None:
             raise ValueError("after the effect")
         return None
 
-    run = run_of(act)
+    run = agents.run_of(act)
     pauses(run)
     assert "without asking again" in Wait.objects.get(run=run).detail["sentence"]
-
-
-@pytest.mark.parametrize("ends", ["fails", "gives up", "ends", "suspends"])
-def test_a_cancel_during_a_step_wins_however_the_step_ends(ends: str) -> None:
-    @step
-    def act(self: Any, run: RunContext) -> Next:
-        runs.cancel(run.ref, actor="olga", reason="no longer wanted")
-        if ends == "fails":
-            raise ValueError
-        if ends == "gives up":
-            raise GiveUp("well then")
-        if ends == "suspends":
-            run.sleep(minutes(5))
-        return None
-
-    run = desk.drive(run_of(act))
-    assert run.state == RunState.CANCELLED
-    assert not Wait.objects.filter(run=run, state="open").exists()
-    assert list(Attempt.objects.filter(run=run).values_list("how", flat=True)) == ["ended"]
-
-
-@pytest.mark.parametrize("ends", ["fails", "ends", "goes on", "suspends"])
-def test_a_hold_during_a_step_stops_the_run_however_the_step_ends(ends: str) -> None:
-    went: list[str] = []
-
-    @step
-    def act(self: Any, run: RunContext) -> Next:
-        went.append("act")
-        if len(went) > 1:
-            return None
-        runs.hold(run.ref, actor="olga", reason="let me see")
-        if ends == "fails":
-            raise ValueError
-        if ends == "suspends":
-            run.sleep(minutes(5))
-        following: Next = self.after if ends == "goes on" else None
-        return following
-
-    @step
-    def after(self: Any, run: RunContext) -> Next:
-        went.append("after")
-        return None
-
-    run = desk.drive(run_of(act, after))
-    assert (run.state, run.held) == (RunState.SUSPENDED, True)
-    desk.time_passes(hours=1)
-    desk.drive(run)
-    assert went == ["act"]
-    runs.release(run.ref, actor="olga", reason="all is well")
-    desk.drive(run)
-    assert run.state == RunState.COMPLETED

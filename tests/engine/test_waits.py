@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from durable import claims, faults, recovery, runs, stops, suspending, waits
+from durable import claims, faults, recovery, runs, suspending, waits
 from durable.author import EventTimeout, Next, RunContext, hours, minutes, step
 from durable.errors import Conflict, Invalid, NotFound
 from durable.models import Run, Signal, Wait
@@ -151,18 +151,6 @@ def test_an_event_after_the_time_was_over_is_not_taken_for_the_one_that_was_wait
     assert "first" not in (run.result or {})
 
 
-def meanwhile(act: Any) -> None:
-    """Do something from another connection."""
-
-    def do() -> None:
-        act()
-        connection.close()
-
-    thread = Thread(target=do)
-    thread.start()
-    thread.join()
-
-
 def test_an_event_that_comes_while_the_run_is_about_to_suspend_is_not_lost() -> None:
     run = listener()
     read = waits.at
@@ -171,7 +159,7 @@ def test_an_event_that_comes_while_the_run_is_about_to_suspend_is_not_lost() -> 
         """The step has looked and found nothing: now the event comes."""
         found = read(run_id, spec)
         if not Signal.objects.exists():
-            meanwhile(lambda: waits.deliver(run.ref, "parcel", 1, dedupe="a"))
+            desk.meanwhile(lambda: waits.deliver(run.ref, "parcel", 1, dedupe="a"))
         return found
 
     with pytest.MonkeyPatch.context() as patch:
@@ -305,54 +293,3 @@ def test_every_wait_has_a_deadline_or_somebody_it_waits_for() -> None:
     run = agents.start("Looper")
     with pytest.raises(Exception, match="wait_has_deadline_or_person"):
         waits.open_wait(run, WaitSpec(WaitKind.EVENT, "nobody"))
-
-
-# Stop orders
-
-
-def paying() -> Run:
-    return agents.start("Walker")
-
-
-@pytest.mark.parametrize(("scope", "name"), [("all", ""), ("agent", "Walker"), ("tool", "pay")])
-def test_a_stop_order_lets_nothing_leave_until_it_is_lifted(scope: str, name: str) -> None:
-    order = stops.order(scope, name, actor="olga", reason="something smells")
-    run = desk.drive(paying())
-    assert run.state == RunState.SUSPENDED
-    assert agents.moved == {}
-    assert stops.lift(order.pk, actor="olga", reason="it was the cheese") == 1
-    desk.drive(run)
-    assert run.state == RunState.COMPLETED
-    assert len(agents.moved) == 1
-
-
-def test_a_stop_order_for_another_agent_stops_nobody_else() -> None:
-    stops.order("agent", "RefundDesk", actor="olga", reason="something smells")
-    assert desk.drive(paying()).state == RunState.COMPLETED
-
-
-def test_a_stop_order_that_is_lifted_while_a_run_comes_to_it_does_not_hold_it_for_ever() -> None:
-    order = stops.order("all", actor="olga", reason="something smells")
-    run = paying()
-    find = suspending._lifted
-
-    def late(stop: int | None) -> bool:
-        if not Wait.objects.exists():
-            meanwhile(lambda: stops.lift(order.pk, actor="olga", reason="done"))
-        return find(stop)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(suspending, "_lifted", late)
-        desk.drive(run)
-    assert run.state == RunState.QUEUED
-    assert desk.drive(run).state == RunState.COMPLETED
-
-
-def test_a_doubled_order_and_a_lifted_one_are_told() -> None:
-    order = stops.order("all", actor="olga", reason="something smells")
-    with pytest.raises(Conflict, match="stopped already"):
-        stops.order("all", actor="otto", reason="me too")
-    stops.lift(order.pk, actor="olga", reason="done")
-    with pytest.raises(Conflict, match="lifted already"):
-        stops.lift(order.pk, actor="otto", reason="me too")
-    stops.order("all", actor="otto", reason="again")

@@ -1,0 +1,72 @@
+"""Stop orders: nothing more leaves of one agent, of one tool, or at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from durable import stops, suspending
+from durable.errors import Conflict
+from durable.models import Run, Wait
+from durable.states import RunState
+from tests.engine import agents, desk
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _world() -> Iterator[None]:
+    with agents.world():
+        yield
+
+
+# Stop orders
+
+
+def paying() -> Run:
+    return agents.start("Walker")
+
+
+@pytest.mark.parametrize(("scope", "name"), [("all", ""), ("agent", "Walker"), ("tool", "pay")])
+def test_a_stop_order_lets_nothing_leave_until_it_is_lifted(scope: str, name: str) -> None:
+    order = stops.order(scope, name, actor="olga", reason="something smells")
+    run = desk.drive(paying())
+    assert run.state == RunState.SUSPENDED
+    assert agents.moved == {}
+    assert stops.lift(order.pk, actor="olga", reason="it was the cheese") == 1
+    desk.drive(run)
+    assert run.state == RunState.COMPLETED
+    assert len(agents.moved) == 1
+
+
+def test_a_stop_order_for_another_agent_stops_nobody_else() -> None:
+    stops.order("agent", "RefundDesk", actor="olga", reason="something smells")
+    assert desk.drive(paying()).state == RunState.COMPLETED
+
+
+def test_a_stop_order_that_is_lifted_while_a_run_comes_to_it_does_not_hold_it_for_ever() -> None:
+    order = stops.order("all", actor="olga", reason="something smells")
+    run = paying()
+    find = suspending._lifted
+
+    def late(stop: int | None) -> bool:
+        if not Wait.objects.exists():
+            desk.meanwhile(lambda: stops.lift(order.pk, actor="olga", reason="done"))
+        return find(stop)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(suspending, "_lifted", late)
+        desk.drive(run)
+    assert run.state == RunState.QUEUED
+    assert desk.drive(run).state == RunState.COMPLETED
+
+
+def test_a_doubled_order_and_a_lifted_one_are_told() -> None:
+    order = stops.order("all", actor="olga", reason="something smells")
+    with pytest.raises(Conflict, match="stopped already"):
+        stops.order("all", actor="otto", reason="me too")
+    stops.lift(order.pk, actor="olga", reason="done")
+    with pytest.raises(Conflict, match="lifted already"):
+        stops.lift(order.pk, actor="otto", reason="me too")
+    stops.order("all", actor="otto", reason="again")
