@@ -65,7 +65,7 @@ def test_an_undo_in_doubt_waits_for_a_person_who_may_say_that_it_happened(vendor
 
 def test_an_unkeyed_undo_that_did_not_happen_is_asked_about_under_a_linked_key(vendor: Vendor) -> None:
     """The tool's key would be young; the undo has none, so software must not send it again."""
-    run = doubtful_undo(vendor)
+    run = doubtful_undo(vendor, tools.one_way)
     desk.time_passes(minutes=5)
     verdicts.did_not(f"{run.ref}:pay:undo", **WHY)
     desk.drive(run)

@@ -51,7 +51,7 @@ after: list[Callable[[Call, Receipt], Receipt | None]] = []
 world: dict[str, Any] = {}
 
 
-def _refund(call: Call, charge: str, amount: Decimal, currency: str) -> Receipt:
+def _refund(call: Call, charge: str, amount: Decimal, currency: str = "EUR") -> Receipt:
     for act in before:
         act(call)
     receipt = stripe_refunds.refund(call, charge, amount, currency, "")
@@ -100,6 +100,11 @@ def opaque(call: Call, charge: str, amount: Decimal, currency: str = "EUR") -> R
 
 
 opaque.undo(_claw_back)
+
+
+#: The vendor honours keys for the act, and none for its undo.
+one_way = tool(name="one_way", vendor="bank", idempotent_for=hours(24), money="amount")(_refund)
+one_way.undo(_claw_back)
 
 
 @tool(vendor="bank", money="amount", in_flight=seconds(30))
