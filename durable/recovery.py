@@ -14,15 +14,16 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q
 
 from durable import answers, clock, faults, rounds, vault, waits, wakeup
-from durable.errors import Conflict, InterlockError, NotFound
+from durable.errors import Conflict, NotFound
 from durable.ledger import outcome
 from durable.models import Effect, Run, Wait
 from durable.models.fields import Clock
 from durable.reconcile import Adopt, judge, look, pause
-from durable.states import ENDED, UNSETTLED, Attention, EffectState, RunState, WaitKind, WaitState
-from durable.transitions import close_wait, lock_run, move_run
+from durable.states import ENDED, ENDING, UNSETTLED, Attention, EffectState, RunState, WaitKind, WaitState
+from durable.transitions import close_wait, lock_run
 
 log = logging.getLogger(__name__)
 Item = TypeVar("Item")
@@ -81,8 +82,11 @@ def _each(items: Iterable[Item], act: Callable[[Item], None]) -> int:
             act(item)
         except (Conflict, NotFound) as gone:
             log.info("sweep: %s", gone)
-        except InterlockError:
-            log.exception("sweep: %s failed", item)
+        except Exception as error:
+            # One bad item must not stop the rest; a database that is away stops them all.
+            log.error("sweep: %s failed: %s: %s", item, type(error).__name__, error)
+            connection.close_if_unusable_or_obsolete()
+            connection.ensure_connection()
         count += 1
     return count
 
@@ -107,18 +111,20 @@ def _close(wait: Wait) -> None:
 
 
 def _lonely_runs() -> list[str]:
-    """Suspended runs without an open wait: nothing would ever wake them."""
-    waiting = Wait.objects.filter(state=WaitState.OPEN.value).values("run_id")
-    lonely = Run.objects.filter(state=RunState.SUSPENDED.value, held=False).exclude(pk__in=waiting)
+    """Runs at rest, on their way forward or to an end, without an open wait: nothing would ever wake them."""
+    waiting = Wait.objects.filter(run=OuterRef("pk"), state=WaitState.OPEN.value)
+    resting = Q(state=RunState.SUSPENDED.value, held=False) | Q(
+        state__in=[s.value for s in ENDING], lease_until=None, due_at=None
+    )
+    lonely = Run.objects.filter(resting & ~Exists(waiting))
     return list(lonely.values_list("ref", flat=True)[:BATCH])
 
 
 def _wake(run_ref: str) -> None:
     with transaction.atomic(durable=True):
         run = lock_run(run_ref)
-        if run.state == RunState.SUSPENDED and not waits.open_waits(run):
-            move_run(run, RunState.QUEUED)
-            wakeup.announce(run_ref)
+        if not waits.open_waits(run):
+            waits.wake(run)
 
 
 def _orphans() -> list[Effect]:
@@ -145,6 +151,9 @@ def _doubts() -> list[Effect]:
 
 def look_again(effect: Effect) -> None:
     """Ask the vendor once more about an effect in doubt; adopt what is found and matches, else leave it to people."""
+    later = max(pause(effect.looks + 1), settings.SWEEP_SECONDS)
+    # Put off first: one that can't be looked up, ever, must not stand before all others.
+    Effect.objects.filter(pk=effect.pk).update(looks=effect.looks + 1, next_look_at=Clock() + later)
     ask = rounds.ask_of(effect)
     answer = look(effect, ask, effect.run.ref)
     verdict = judge(effect, ask, answer, clock.db_now(), may_send=False)
@@ -161,8 +170,5 @@ def look_again(effect: Effect) -> None:
             for wait in asked:
                 close_wait(wait, WaitState.RESOLVED, by="sweeper")
             waits.wake(run)
-        else:
-            later = max(pause(effect.looks + 1), settings.SWEEP_SECONDS)
-            Effect.objects.filter(pk=effect.pk).update(looks=effect.looks + 1, next_look_at=Clock() + later)
         faults.point("adopt.before_commit")
     faults.point("adopt.after_commit")

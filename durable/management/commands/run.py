@@ -29,7 +29,7 @@ ACTS: dict[str, _Act] = {
     "retry": lambda ref, _, by: steering.retry(ref, **by),
     "skip": lambda ref, given, by: steering.skip(ref, to=given["to"], **by),
     "edit": lambda ref, given, by: steering.edit_state(ref, _state(given["state"]), **by),
-    "fork": lambda ref, given, by: steering.fork(ref, _version(given["version"]), **by),
+    "fork": lambda ref, given, by: steering.fork(ref, _checkpoint(given["checkpoint"]), **by),
 }
 
 
@@ -46,7 +46,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--state", help="edit: the new working state as JSON; @FILE, or - for standard input"
         )
-        parser.add_argument("--version", type=int, help="fork: the checkpoint to begin from")
+        parser.add_argument("--checkpoint", type=int, help="fork: the checkpoint to begin from")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Prints the run's id and state after the act (for a fork: the new run's)."""
@@ -66,7 +66,7 @@ def _state(given: str | None) -> Any:
     return load_json(read_json(given), "state")
 
 
-def _version(given: int | None) -> int:
+def _checkpoint(given: int | None) -> int:
     if given is None:
-        raise Invalid("version", "name the checkpoint to begin from with --version")
+        raise Invalid("checkpoint", "name the one to begin from with --checkpoint")
     return given
