@@ -1,0 +1,180 @@
+"""The shape of the cost, with limits so that it can't creep up. PostgreSQL counts, not the engine."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+
+from durable import faults, runner
+from durable.author import Budget, Money, Next, RunContext, step
+from durable.models import Checkpoint, Run
+from durable.states import RunState
+from local.pytest_plugin import SHARED
+from tests.engine import agents, desk
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _world() -> Iterator[None]:
+    with agents.world():
+        yield
+
+
+class Meter:
+    """What one stretch of work cost: statements of the client, and what the server wrote for them."""
+
+    def __init__(self) -> None:
+        name = connection.settings_dict["NAME"]
+        admin = str(json.loads(os.environ[SHARED])["admin"]).format(name)
+        self.server = psycopg.connect(admin, autocommit=True)
+        self.statements: list[str] = []
+        self._on = False
+
+    def watch(self, execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+        if self._on:
+            self.statements.append(" ".join(str(sql).split()))
+        return execute(sql, params, many, context)
+
+    def begin(self) -> None:
+        self.statements.clear()
+        self.before = self._read()
+        self._on = True
+
+    def end(self) -> None:
+        self._on = False
+        self.after = self._read()
+
+    def _read(self) -> tuple[int, int]:
+        """The server's own position in its log, and the last transaction number that it gave out."""
+        row = self.server.execute(
+            "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn, txid_snapshot_xmax(txid_current_snapshot())"
+        ).fetchone()
+        assert row is not None
+        return int(row[0]), int(row[1])
+
+    @property
+    def wal(self) -> int:
+        """Bytes of write-ahead log."""
+        return self.after[0] - self.before[0]
+
+    @property
+    def transactions(self) -> int:
+        """Transactions that wrote."""
+        return self.after[1] - self.before[1]
+
+
+@pytest.fixture
+def meter() -> Iterator[Meter]:
+    made = Meter()
+    with connection.execute_wrapper(made.watch):
+        yield made
+    made.server.close()
+
+
+def between(meter: Meter, first: int) -> Callable[[], None]:
+    """Measure from one checkpoint to the next."""
+
+    def start() -> None:
+        meter.begin()
+        faults.arm("checkpoint.after_commit", meter.end)
+
+    return start
+
+
+@pytest.mark.parametrize("words", ["", "Lorem ipsum dolor sit amet. " * 20], ids=["silent", "speaking"])
+@pytest.mark.parametrize("at", [20, 200])
+def test_a_step_without_effects_is_one_statement_and_one_commit_however_long_the_run(
+    meter: Meter, at: int, words: str
+) -> None:
+    run = agents.start("Looper", {"turns": 210, "words": words})
+    faults.arm("checkpoint.after_commit", between(meter, at), hit=at - 1)
+    desk.drive(run)
+    assert run.state == RunState.COMPLETED
+    print(
+        f"step {at}: {len(meter.statements)} statement, {meter.transactions} commit, {meter.wal} bytes of WAL"
+    )
+    assert len(meter.statements) == 1, meter.statements
+    assert meter.transactions == 1
+    assert meter.wal < 40_000  # 2,600 at rest; a few whole pages right after a checkpoint of the server
+    assert run.budget.steps_used == 210
+
+
+def test_an_effect_is_two_commits_and_none_is_open_while_the_vendor_is_asked(
+    meter: Meter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_meanwhile: list[bool] = []
+    commits: list[int] = []
+    commit = connection.commit
+
+    @step
+    def act(self: Any, run: RunContext) -> Next:
+        monkeypatch.setattr(connection, "commit", lambda: (commits.append(1), commit()))
+        meter.begin()
+        agents.meanwhile.append(lambda call: open_meanwhile.append(_in_transaction(meter)))
+        run.effect(agents.pay, order="1", amount=Decimal(10), currency="EUR")
+        meter.end()
+        monkeypatch.undo()
+        return None
+
+    agents.define("Payer", act, budget=Budget(money=Money(100, "EUR")))
+    run = desk.drive(agents.start("Payer"))
+    assert run.state == RunState.COMPLETED
+    print(f"effect: {len(meter.statements)} statements, {len(commits)} commits, {meter.wal} bytes of WAL")
+    assert len(commits) == 2
+    assert meter.transactions <= 3  # the savepoint around the receipt has a number of its own
+    assert open_meanwhile == [False]
+    assert len(meter.statements) <= 32, meter.statements
+
+
+def _in_transaction(meter: Meter) -> bool:
+    """Whether the server sees a transaction of ours open."""
+    row = meter.server.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
+        "AND state LIKE 'idle in transaction%'"
+    ).fetchone()
+    assert row is not None
+    return bool(row[0])
+
+
+def test_a_conversation_of_two_hundred_turns_is_stored_once() -> None:
+    words = "Lorem ipsum dolor sit amet, consectetur adipiscing elit. " * 20
+    run = desk.drive(agents.start("Looper", {"turns": 200, "words": words}))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT (SELECT sum(pg_column_size(m.*)) FROM durable_message m), "
+            "(SELECT sum(pg_column_size(c.*)) FROM durable_checkpoint c)"
+        )
+        said, checkpoints = cursor.fetchone()
+    raw = 200 * len(words)
+    print(f"200 turns: {raw} bytes said, {said} stored as messages, {checkpoints} as checkpoints")
+    assert Checkpoint.objects.filter(run=run).count() == 201
+    assert said + checkpoints < 1.3 * raw
+
+
+def test_a_suspended_run_costs_no_statement_and_its_resume_does_not_grow(meter: Meter) -> None:
+    costs = []
+    for turns in (2, 100):
+        run = agents.start("Looper", {"turns": turns + 1})
+        faults.arm("checkpoint.after_commit", _stop, hit=turns)
+        with pytest.raises(KeyboardInterrupt):
+            runner.drive(run.ref)
+        desk.time_passes(minutes=5)
+        meter.begin()
+        runner.drive(run.ref)
+        meter.end()
+        assert Run.objects.get(pk=run.pk).state == RunState.COMPLETED
+        costs.append(len(meter.statements))
+    print(f"a resume with its last step and its end: {costs[0]} statements")
+    assert costs[0] == costs[1] <= 20
+
+
+def _stop() -> None:
+    raise KeyboardInterrupt
