@@ -29,7 +29,8 @@ class Ticket(BaseModel, extra="forbid"):
     @model_validator(mode="after")
     def _exact(self) -> Ticket:
         """Money that its currency can't express is refused at the door."""
-        currency = self.currency or "KWD"  # not said: the order's own, of which none has more than three decimals
+        # Not said: the order's own, of which none has more decimals than this one.
+        currency = self.currency or "KWD"
         exponent(currency, "input.currency")
         if self.amount is not None:
             to_minor(self.amount, currency, "input.amount")
@@ -55,7 +56,9 @@ class RefundDesk(Agent):
         if order["status"] == "cancelled":
             raise GiveUp(f"order {order['id']} was cancelled; there is nothing to give back")
         if run.input["currency"] not in (None, order["currency"]):
-            raise GiveUp(f"order {order['id']} was paid in {order['currency']}, not in {run.input['currency']}")
+            raise GiveUp(
+                f"order {order['id']} was paid in {order['currency']}, not in {run.input['currency']}"
+            )
         run.state["order"] = order
         return self.replace if run.input["wants"] == "replacement" else self.pay
 

@@ -21,12 +21,12 @@ from tests import factories
 pytestmark = pytest.mark.django_db
 
 
-@tool(vendor="test shelf", subject="order")
-def set_aside(call: Call, order: str) -> Receipt:
+@tool(name="shelve", vendor="test shelf", subject="order")
+def put_by(call: Call, order: str) -> Receipt:
     raise NotImplementedError
 
 
-@set_aside.undo(idempotent_for=timedelta(days=1))
+@put_by.undo(idempotent_for=timedelta(days=1))
 def put_back(call: Call) -> Receipt:
     raise NotImplementedError
 
@@ -61,7 +61,7 @@ MIXED = (
     (factories.pay_out, "applied", pays("10")),
     (factories.pay_out, "in doubt", pays("25")),
     (factories.pay_out, "gated", pays("184.50")),
-    (set_aside, "applied", {"order": "8812"}),
+    (put_by, "applied", {"order": "8812"}),
     (factories.post_letter, "approved", {"to": "ada@example.org", "text": "Dear Ada"}),
 )
 
@@ -88,7 +88,7 @@ def test_a_compensation_lists_the_way_back_in_reverse_with_what_can_not_be_undon
 
 
 def test_what_is_undone_already_is_not_undone_again() -> None:
-    run = run_with((set_aside, "applied", {"order": "8812"}), state="completed")
+    run = run_with((put_by, "applied", {"order": "8812"}), state="completed")
     undone = Effect.objects.get(run=run)
     copy = Effect.objects.get(run=run)
     copy.pk, copy.key, copy.undo_of = None, f"{undone.key}:undo", undone
