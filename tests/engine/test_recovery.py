@@ -14,6 +14,7 @@ from durable import claims, recovery, runs, waits, wakeup
 from durable.author import Next, RunContext, hours, step
 from durable.models import Effect, Run, Wait
 from durable.states import RunState
+from durable.transitions import lock_run
 from tests.engine import agents, desk
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -168,7 +169,7 @@ def test_one_bad_item_never_stops_the_rest(error: Exception, monkeypatch: pytest
 
 def test_one_bad_query_never_stops_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     bad, good = napping(), napping()
-    lock = recovery.lock_run
+    lock = lock_run
 
     def broken(ref: str) -> Run:
         if ref == bad.ref:
