@@ -81,6 +81,6 @@ def kill_a_worker_at_each(on: Stage, tickets: dict[Beat, Ticket]) -> dict[str, i
     for beat, ticket in tickets.items():
         house.hint(ticket, beat.point)
     child = on.start(nursery.command({beat.point: beat.point for beat in tickets}))
-    assert child.wait(120) == 0, on.said()
+    assert child.wait(240) == 0, on.said()
     codes: dict[str, int] = json.loads(on.said().splitlines()[-1])
     return codes
