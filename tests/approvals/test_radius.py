@@ -21,7 +21,7 @@ from tests import factories
 pytestmark = pytest.mark.django_db
 
 
-@tool(name="shelve", vendor="test shelf", subject="order")
+@tool(vendor="test shelf", subject="order")
 def put_by(call: Call, order: str) -> Receipt:
     raise NotImplementedError
 
@@ -75,14 +75,14 @@ def test_a_cancellation_tells_what_is_withdrawn_looked_up_and_stays() -> None:
         "Looked up first; it ends only once this is known: Pay out 25.00 EUR (pay).",
         "What it did stays done: 2 effects (10.00 EUR).",
         "With the box ticked, then, in this order:",
-        "1. Undone: Set aside (pay), by put_back.",
+        "1. Undone: Put by (pay), by put_back.",
         "2. Can't be undone: Pay out 10.00 EUR (pay).",
     ]
 
 
 def test_a_compensation_lists_the_way_back_in_reverse_with_what_can_not_be_undone() -> None:
     assert told(run_with(*MIXED, state="completed"), "compensations") == [
-        "1. Undone: Set aside (pay), by put_back.",
+        "1. Undone: Put by (pay), by put_back.",
         "2. Can't be undone: Pay out 10.00 EUR (pay).",
     ]
 
@@ -103,7 +103,7 @@ def test_a_retry_tells_what_the_record_answers_and_what_is_asked() -> None:
     assert lines[0] == "Step pay is executed again from its start, under the same keys."
     assert lines[1:] == [
         "Answered from the record, not repeated: Pay out 10.00 EUR (pay).",
-        "Answered from the record, not repeated: Set aside (pay).",
+        "Answered from the record, not repeated: Put by (pay).",
         "Looked up first: Pay out 25.00 EUR (pay).",
         "Sent, as approved: Post letter (pay).",
         "Still asks people: Pay out 184.50 EUR (pay).",
