@@ -233,7 +233,8 @@ class RunContext:
             self.over = end
             raise
         except (DatabaseError, InterfaceError) as error:
-            self.over = LeaseLost(f"{self.ref}: {error}")
+            # The class alone: the database's words quote whole rows, and this text reaches a log.
+            self.over = LeaseLost(f"{self.ref}: {type(error).__name__}")
             raise self.over from error
         except BudgetExhausted as error:
             self.over = Suspension(self._spent(error))

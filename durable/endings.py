@@ -23,6 +23,9 @@ from durable.states import OPEN, AttemptEnd, Attention, EventKind, RunState, Wai
 from durable.transitions import Claim, hold_claim, move_run
 from durable.waits import OPERATOR, WaitSpec
 
+#: Workers that may be lost over an ending run before a person is asked.
+MOST_CRASHES = 5
+
 _END = {
     RunState.FAILING: (RunState.FAILED, EventKind.RUN_FAILED),
     RunState.CANCELLING: (RunState.CANCELLED, EventKind.CANCELLED),
@@ -30,7 +33,22 @@ _END = {
 
 
 def advance(claim: Claim, run: Run) -> None:
-    """Bring an ending run as far as it goes: to its end, or to a Suspension on what is not known yet."""
+    """Bring an ending run as far as it goes: to its end, or to a Suspension on what is not known yet.
+
+    One that kills its workers is put before a person, like a step that does.
+    """
+    if run.crashes > MOST_CRASHES:
+        sentence = (
+            f"bringing {run.ref} to its end has cost {run.crashes} workers; it is not tried again by itself"
+        )
+        raise Suspension(
+            WaitSpec(
+                WaitKind.ATTENTION,
+                Attention.CRASH_LOOP.value,
+                waits_for=OPERATOR,
+                detail={"sentence": sentence},
+            )
+        )
     if run.state == RunState.COMPENSATING:
         try:
             _undone(claim, compensation.advance(claim, run))

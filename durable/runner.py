@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import InterfaceError, OperationalError, connection
 
 from durable import checkpoints, claims, endings, plan, stepping
 from durable.checkpoints import Saved, Snapshot
@@ -48,7 +48,7 @@ def drive(run_ref: str) -> bool:
     except LeaseLost as error:
         log.warning("attempt %s gives %s up: %s", claim.attempt, run_ref, error)
         connection.close_if_unusable_or_obsolete()
-    except (DatabaseError, InterfaceError) as error:
+    except (OperationalError, InterfaceError) as error:
         log.warning(
             "attempt %s gives %s up, the database is away: %s", claim.attempt, run_ref, type(error).__name__
         )
@@ -67,13 +67,29 @@ class _Driven:
 
 def _drive(claim: Claim) -> None:
     driven = _Driven(claim, Run.objects.select_related("budget").get(pk=claim.run_id))
-    if driven.run.state in ENDING:
-        _end(claim, driven.run)
-        return
     try:
-        _forward(driven)
-    except Stopping as stopping:
-        _turn(driven, stopping)
+        if driven.run.state in ENDING:
+            _end(claim, driven.run)
+            return
+        try:
+            _forward(driven)
+        except Stopping as stopping:
+            _turn(driven, stopping)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        _puzzled(claim, error)
+
+
+def _puzzled(claim: Claim, error: Exception) -> None:
+    """Put a run to rest that the engine could not drive: else it would be claimed, and lost, again and again.
+
+    The class and the place alone are told: the words may quote what is sealed elsewhere.
+    """
+    what = f"{type(error).__name__} ({_place(error)})"
+    log.error("attempt %s puts %s before a person: %s", claim.attempt, claim.run_ref, what)
+    sentence = f"it could not be driven any further: {what}; retry it once that is mended"
+    stuck(claim, Attention.CRASH_LOOP, sentence, ending=True)
 
 
 def _forward(driven: _Driven) -> None:

@@ -198,8 +198,9 @@ def _next(agent: type[plan.Agent], step: str) -> str:
 
 
 def _close(found: list[Wait], *, by: str) -> None:
+    """Close what the act answers: neither a hold nor an alarm, which stay until somebody looks."""
     for wait in found:
-        if wait.kind != WaitKind.HOLD:
+        if wait.kind != WaitKind.HOLD and not waits.is_alarm(wait):
             close_wait(wait, WaitState.RESOLVED, by=by)
 
 

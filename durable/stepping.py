@@ -7,7 +7,7 @@ import threading
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 
 from durable import checkpoints, claims, faults, journal, waits
 from durable.checkpoints import Snapshot
@@ -30,6 +30,8 @@ STEPS_USED = "the steps of its budget are used up"
 _LONGEST_BACKOFF = timedelta(minutes=5)
 _MOST_DOUBLINGS = 20
 _LONGEST_SENTENCE = 1_000
+#: What is kept of the words of a step's error: enough to find it, not a whole customer's record.
+_LONGEST_WORDS = 300
 #: Seconds after which the alarm of a step that swallowed it rings again.
 _ALARM_AGAIN = 0.5
 
@@ -117,7 +119,7 @@ def retry(claim: Claim, step: Step, snap: Snapshot, error: Exception, place: str
 
     Raises Stopping for a run that is to end: there nothing is executed again.
     """
-    sentence = _sentence(f"step {snap.step} failed: {type(error).__name__}: {error}", place)
+    sentence = _sentence(f"step {snap.step} failed: {_words_of(error)}", place)
     with transaction.atomic(durable=True):
         run = hold_claim(claim)
         if run.state in ENDING:
@@ -138,6 +140,18 @@ def retry(claim: Claim, step: Step, snap: Snapshot, error: Exception, place: str
 def _sentence(words: str, place: str = "") -> str:
     """An error in the words that a person reads, without what can't be stored."""
     return cut(mend(words), _LONGEST_SENTENCE) + (f" ({place})" if place else "")
+
+
+def _words_of(error: Exception) -> str:
+    """Type and message of a step's error, cut. A database's words quote whole rows: of those the class alone."""
+    name = type(error).__name__
+    if isinstance(error, DatabaseError):
+        return name
+    try:
+        words = mend(str(error))
+    except Exception:
+        return name  # the author's class can't say what it is
+    return f"{name}: {cut(words, _LONGEST_WORDS)}" if words else name
 
 
 def check_all_asked(context: RunContext, claim: Claim, *, again: bool) -> None:

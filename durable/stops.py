@@ -6,13 +6,16 @@ An order is read by every release check, so it works with the broker down: a run
 from __future__ import annotations
 
 from django.db import IntegrityError, transaction
+from django.db.models import BigIntegerField, Exists, OuterRef
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 
-from durable import waits
+from durable import journal, waits
 from durable.errors import Conflict, Invalid
 from durable.models import Stop, Wait
 from durable.models.fields import Clock
 from durable.runs import check_actor
-from durable.states import WaitKind, WaitState
+from durable.states import EventKind, WaitKind, WaitState
 from durable.transitions import lock_run
 
 SCOPES = ("all", "agent", "tool")
@@ -33,13 +36,34 @@ def order(scope: str, name: str = "", *, actor: str, reason: str) -> Stop:
 
 
 def lift(stop_id: int, *, actor: str, reason: str) -> int:
-    """Lift an order and let the runs go on that it had stopped. Returns how many."""
+    """Lift an order and let the runs go on that it had stopped. Returns how many; the sweeper finds what a crash left.
+
+    The reason stands in the ledger of each run that goes on. Raises Conflict where the order is lifted already.
+    """
     check_actor(actor, reason)
     if not Stop.objects.filter(pk=stop_id, lifted_at=None).update(lifted_at=Clock(), lifted_by=actor):
         raise Conflict("the order is lifted already")
     stopped = Wait.objects.filter(kind=WaitKind.HOLD.value, state=WaitState.OPEN.value, detail__stop=stop_id)
     count = 0
     for wait in stopped.select_related("run").order_by("id"):
-        with transaction.atomic():
-            count += waits.resolve(lock_run(wait.run.ref), wait, by=actor)
+        count += let_go(wait, actor=actor, reason=reason)
     return count
+
+
+def let_go(wait: Wait, *, actor: str, reason: str = "") -> bool:
+    """Let a run go on from the hold of a lifted order. False where something else had ended that hold before."""
+    with transaction.atomic():
+        run = lock_run(wait.run.ref)
+        if not waits.resolve(run, wait, by=actor):
+            return False
+        body = {"stop": wait.detail.get("stop")}
+        journal.record(run, EventKind.RELEASED, actor=actor, words=reason, body=body)
+    return True
+
+
+def left_behind(most: int) -> list[Wait]:
+    """Return holds of orders that are lifted: who lifted them did not get round to letting the runs go."""
+    holds = Wait.objects.filter(kind=WaitKind.HOLD.value, state=WaitState.OPEN.value, detail__has_key="stop")
+    named = holds.annotate(stop=Cast(KeyTextTransform("stop", "detail"), BigIntegerField()))
+    lifted = Stop.objects.filter(pk=OuterRef("stop"), lifted_at__isnull=False)
+    return list(named.filter(Exists(lifted)).select_related("run").order_by("id")[:most])

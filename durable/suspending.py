@@ -45,10 +45,12 @@ def suspend(
     return RunState(run.state)
 
 
-def stuck(claim: Claim, reason: Attention, sentence: str, snap: Snapshot | None = None) -> RunState:
-    """Put the run before a person; `sentence` says why it is stuck."""
+def stuck(
+    claim: Claim, reason: Attention, sentence: str, snap: Snapshot | None = None, *, ending: bool = False
+) -> RunState:
+    """Put the run before a person; `sentence` says why it is stuck. `ending` as in `suspend`."""
     spec = WaitSpec(WaitKind.ATTENTION, reason.value, detail={"sentence": sentence})
-    return suspend(claim, [spec], snap)
+    return suspend(claim, [spec], snap, ending=ending)
 
 
 def _wait(run: Run, reason: object) -> Wait:

@@ -156,10 +156,15 @@ def withdraw_all(run: Run, *, by: str, keep: frozenset[WaitKind] = frozenset()) 
 
     An alarm stays: what it says about the world is no less true when the run is over.
     """
-    gone = [w for w in open_waits(run) if w.kind not in keep and not w.detail.get("alarm")]
+    gone = [w for w in open_waits(run) if w.kind not in keep and not is_alarm(w)]
     for wait in gone:
         close_wait(wait, WaitState.WITHDRAWN, by=by)
     return gone
+
+
+def is_alarm(wait: Wait) -> bool:
+    """Whether a wait says something about the world that no end, skip or command of its run makes untrue."""
+    return bool(wait.detail.get("alarm"))
 
 
 def deliver(run_ref: str, name: str, payload: Any, *, dedupe: str) -> bool:

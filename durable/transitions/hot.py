@@ -78,7 +78,15 @@ WITH mode AS (
 ), fenced AS (
     UPDATE durable_run r SET lease_until = clock_timestamp() + %(lease)s FROM mode
     WHERE r.id = %(run)s AND r.attempt = %(attempt)s AND r.nonce = %(nonce)s AND r.lease_until > clock_timestamp()
-    RETURNING r.id
+    RETURNING r.id, r.budget_id
+), lost AS (
+    -- A model call that a crash cut off here, and that is not repeated: its reservation is spent, not leaked.
+    SELECT fenced.budget_id, f.reserved FROM durable_frozen f JOIN fenced ON fenced.id = f.run_id
+    WHERE f.step = %(step)s AND f.visit = %(visit)s AND f.ordinal = %(ordinal)s AND f.reserved > 0
+), billed AS (
+    UPDATE durable_budget b SET tokens_reserved = b.tokens_reserved - lost.reserved,
+        tokens_used = b.tokens_used + lost.reserved
+    FROM lost WHERE b.id = lost.budget_id
 )
 INSERT INTO durable_frozen (run_id, step, visit, ordinal, tool, args_digest, result, answered, reserved, tokens,
     fetched_at, fresh_until)
@@ -86,6 +94,6 @@ SELECT id, %(step)s, %(visit)s, %(ordinal)s, %(tool)s, %(digest)s, %(result)s::j
     clock_timestamp(), clock_timestamp() + %(freshness)s::interval
 FROM fenced
 ON CONFLICT (run_id, step, visit, ordinal) DO UPDATE
-SET tool = excluded.tool, args_digest = excluded.args_digest, result = excluded.result, answered = true,
+SET tool = excluded.tool, args_digest = excluded.args_digest, result = excluded.result, answered = true, reserved = 0,
     fetched_at = excluded.fetched_at, fresh_until = excluded.fresh_until
 """
