@@ -16,8 +16,9 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 
-from durable import answers, clock, faults, rounds, vault, waits, wakeup
+from durable import answers, clock, faults, plan, rounds, stops, vault, waits, wakeup
 from durable.errors import Conflict, NotFound
+from durable.journal import ENGINE
 from durable.ledger import outcome
 from durable.models import Effect, Run, Wait
 from durable.models.fields import Clock
@@ -55,8 +56,10 @@ def sweep(otherwise: Callable[[str], None] | None = None) -> dict[str, int]:
         "waits": _each(_due_waits(), _close),
         "lonely": _each(_lonely_runs(), _wake),
         "orphans": _each(_orphans(), _call_person),
-        "doubts": _each(_doubts(), look_again),
+        "lifted": _each(stops.left_behind(BATCH), _let_go),
         "hints": hint(otherwise),
+        # Last, because vendors may be slow: no timer, gate or lease waits for their answers.
+        "doubts": _each(_doubts(), look_again),
     }
 
 
@@ -84,11 +87,16 @@ def _each(items: Iterable[Item], act: Callable[[Item], None]) -> int:
             log.info("sweep: %s", gone)
         except Exception as error:
             # One bad item must not stop the rest; a database that is away stops them all.
-            log.error("sweep: %s failed: %s: %s", item, type(error).__name__, error)
+            log.error("sweep: %s failed: %s", item, type(error).__name__)
             connection.close_if_unusable_or_obsolete()
             connection.ensure_connection()
         count += 1
     return count
+
+
+def _let_go(wait: Wait) -> None:
+    """Let a run go on whose stop order was lifted by somebody who did not get round to it."""
+    stops.let_go(wait, actor=ENGINE, reason="the stop order is lifted")
 
 
 def _due_waits() -> list[Wait]:
@@ -154,6 +162,7 @@ def look_again(effect: Effect) -> None:
     later = max(pause(effect.looks + 1), settings.SWEEP_SECONDS)
     # Put off first: one that can't be looked up, ever, must not stand before all others.
     Effect.objects.filter(pk=effect.pk).update(looks=effect.looks + 1, next_look_at=Clock() + later)
+    plan.agents()  # a sweeper that has driven nothing yet has no tools to ask with
     ask = rounds.ask_of(effect)
     answer = look(effect, ask, effect.run.ref)
     verdict = judge(effect, ask, answer, clock.db_now(), may_send=False)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from durable import stops, suspending
+from durable import recovery, stops, suspending
 from durable.errors import Conflict
-from durable.models import Run, Wait
+from durable.models import Run, Stop, Wait
+from durable.models.fields import Clock
 from durable.states import RunState
 from tests.engine import agents, desk
 
@@ -70,3 +71,11 @@ def test_a_doubled_order_and_a_lifted_one_are_told() -> None:
     with pytest.raises(Conflict, match="lifted already"):
         stops.lift(order.pk, actor="otto", reason="me too")
     stops.order("all", actor="otto", reason="again")
+
+
+def test_a_run_whose_order_was_lifted_by_somebody_who_then_crashed_is_let_go_by_the_sweeper() -> None:
+    order = stops.order("all", actor="olga", reason="something smells")
+    run = desk.drive(paying())
+    Stop.objects.filter(pk=order.pk).update(lifted_at=Clock(), lifted_by="olga")  # and no more than that
+    recovery.sweep()
+    assert desk.drive(run).state == RunState.COMPLETED
