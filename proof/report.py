@@ -56,7 +56,7 @@ class Tally:
         return [line.rstrip() for line in lines]
 
     def _cells(self) -> list[tuple[str, ...]]:
-        head = ("what", "tried", "violations", "seconds", "remark")
+        head: tuple[str, ...] = ("what", "tried", "violations", "seconds", "remark")
         return [head] + [
             (row.what, f"{row.tried:,}", str(len(row.violations)), f"{row.seconds:.1f}", row.remark)
             for row in self.rows

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from typing import Any
+from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 
 from approvals.errors import Decided, Expired, Refused, Stale
 from approvals.models import Decision, Gate
@@ -18,6 +16,7 @@ from durable.errors import Conflict
 from durable.models import Effect, LedgerEvent
 from tests import factories
 from tests.approvals.answering import APPROVE, EDIT, REJECT, answer, past, refusals
+from tests.together import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -102,38 +101,20 @@ def test_a_decision_that_fails_before_its_commit_leaves_no_trace() -> None:
     assert not LedgerEvent.objects.filter(effect_key=effect.key, kind="approved").exists()
 
 
-@pytest.fixture
-def pairs() -> Iterator[list[Any]]:
-    outcomes: list[Any] = []
-    yield outcomes
-    connection.close()
-
-
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("trial", range(5))
 @pytest.mark.parametrize("second", [APPROVE, REJECT, EDIT])
-def test_of_two_at_the_same_moment_exactly_one_wins(trial: int, second: Verdict, pairs: list[Any]) -> None:
+def test_of_two_at_the_same_moment_exactly_one_wins(trial: int, second: Verdict) -> None:
     alice, bob, gate = factories.person("alice"), factories.person("bob"), factories.gate()
-    start = threading.Barrier(2)
 
-    def go(person: User, verdict: Verdict) -> None:
-        try:
-            start.wait(5)
-            args = {"order": "8812", "amount": "120", "currency": "EUR"} if verdict is EDIT else None
-            pairs.append(answer(person, gate, verdict, args=args).verdict)
-        except (Conflict, Refused) as lost:
-            pairs.append(lost)
-        finally:
-            connection.close()
+    def go(person: User, verdict: Verdict) -> str:
+        args = {"order": "8812", "amount": "120", "currency": "EUR"} if verdict is EDIT else None
+        return answer(person, gate, verdict, args=args).verdict
 
-    threads = [threading.Thread(target=go, args=pair) for pair in ((alice, APPROVE), (bob, second))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    won = [one for one in pairs if isinstance(one, str)]
-    lost = [one for one in pairs if not isinstance(one, str)]
-    assert len(won) == len(lost) == 1, pairs
+    told = at_once(partial(go, alice, APPROVE), partial(go, bob, second), loses=(Conflict, Refused))
+    won = [one for one in told if isinstance(one, str)]
+    lost = [one for one in told if not isinstance(one, str)]
+    assert len(won) == len(lost) == 1, told
     assert isinstance(lost[0], (Decided, Stale))
     assert [d.verdict for d in Decision.objects.all()] == won
     state = {"approve": "approved", "reject": "rejected", "edit": "gated"}[won[0]]
@@ -143,29 +124,14 @@ def test_of_two_at_the_same_moment_exactly_one_wins(trial: int, second: Verdict,
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("trial", range(5))
 def test_an_approval_a_rejection_and_the_clock_at_the_same_moment_have_one_winner(
-    trial: int, pairs: list[Any]
+    trial: int,
 ) -> None:
     alice, bob, gate = factories.person("alice"), factories.person("bob"), factories.gate()
-    start = threading.Barrier(3)
-
-    def go(act: Any) -> None:
-        try:
-            start.wait(5)
-            act()
-            pairs.append(act)
-        except Conflict:
-            pass
-        finally:
-            connection.close()
-
     acts = [lambda: answer(alice, gate), lambda: answer(bob, gate, REJECT), lambda: _sweep(gate)]
-    threads = [threading.Thread(target=go, args=[act]) for act in acts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    assert len(pairs) == 1
-    won = ("approved", "rejected", "expired")[acts.index(pairs[0])]
+    told = at_once(*acts, loses=Conflict)
+    winners = [n for n, one in enumerate(told) if not isinstance(one, Conflict)]
+    assert len(winners) == 1
+    won = ("approved", "rejected", "expired")[winners[0]]
     gate.refresh_from_db()
     assert (gate.state, Effect.objects.get(pk=gate.effect_id).state) == (won, won)
     counted = LedgerEvent.objects.filter(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from threading import Thread
 from typing import Any
@@ -70,3 +72,11 @@ def meanwhile(act: Any) -> None:
     thread = Thread(target=do)
     thread.start()
     thread.join()
+
+
+def until(true: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for what another thread or process does in its own time; fails when it has not by then."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not become true in time"
+        time.sleep(0.01)

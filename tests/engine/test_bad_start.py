@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
 
 from durable import runs
 from durable.errors import Conflict, Invalid
 from durable.models import Budget, LedgerEvent, Run
 from tests.engine import agents
+from tests.together import at_once
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 GOOD: dict[str, Any] = {"order": "8812", "wants": "money"}
-
-
-@pytest.fixture(autouse=True)
-def _world() -> Iterator[None]:
-    with agents.world():
-        yield
 
 
 def nested(depth: int) -> Any:
@@ -105,17 +97,9 @@ def test_a_doubled_start_is_one_run_and_another_one_under_the_key_a_conflict() -
 
 
 def test_of_eight_starts_with_one_key_at_once_one_begins() -> None:
-    gate = Barrier(8)
-
-    def begin(number: int) -> str:
-        try:
-            gate.wait(10)
-            return runs.start("RefundDesk", GOOD, actor=f"client {number}", key="same").ref
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(8) as pool:
-        assert len(set(pool.map(begin, range(8)))) == 1
+    begin = partial(runs.start, "RefundDesk", GOOD, key="same")
+    begun = at_once(*(partial(begin, actor=f"client {number}") for number in range(8)))
+    assert len({run.ref for run in begun}) == 1
     assert Run.objects.count() == 1
     assert Budget.objects.count() == 1
 

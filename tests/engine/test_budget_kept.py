@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from threading import Barrier
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.db.models import F
 
 from durable import claims, faults, frozen, ledger, recovery, runs, steering
@@ -21,16 +18,11 @@ from durable.models import Run, Wait
 from durable.states import RunState
 from durable.transitions import Claim
 from tests.engine import agents, desk
-from tests.engine.test_checkpoints import Killed, die
+from tests.engine.scenes import Killed, die
+from tests.together import at_once
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 BY: dict[str, Any] = {"actor": "olga", "reason": "because"}
-
-
-@pytest.fixture(autouse=True)
-def _world() -> Iterator[None]:
-    with agents.world():
-        yield
 
 
 @step
@@ -207,23 +199,6 @@ def test_a_run_that_gives_up_keeps_what_it_spent() -> None:
 # The last unit
 
 
-def together(count: int, act: Callable[[int], Any]) -> list[Any]:
-    """Let so many connections act at once; what each got, or the exception that it met."""
-    gate = Barrier(count)
-
-    def one(number: int) -> Any:
-        try:
-            gate.wait(10)
-            return act(number)
-        except BaseException as error:
-            return error
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(one, range(count)))
-
-
 def family(budget: Budget) -> list[Claim]:
     """Eight forks that share what is left, each held by a worker."""
     agents.define("Sharer", agents.Looper.steps["turn"].function, budget=budget)
@@ -240,7 +215,7 @@ def test_of_eight_that_want_the_last_euro_one_gets_it() -> None:
         args = {"order": str(number), "amount": "10", "currency": "EUR"}
         return ledger.record(held[number], Ask.of(agents.pay, args, Place("turn", 1, 1)))
 
-    got = together(8, want)
+    got = at_once(*(partial(want, n) for n in range(8)), loses=BudgetExhausted)
     assert sum(isinstance(one, BudgetExhausted) for one in got) == 7
     assert sum(isinstance(one, ledger.Recorded) for one in got) == 1
     purse = Stored.objects.get().purses.get()
@@ -249,7 +224,10 @@ def test_of_eight_that_want_the_last_euro_one_gets_it() -> None:
 
 def test_of_eight_that_want_the_last_tokens_one_gets_them() -> None:
     held = family(Budget(tokens=10))
-    got = together(8, lambda n: frozen.reserve_model(held[n], Place("turn", 1, 1), "think", "0" * 64, 10))
+    want = partial(
+        frozen.reserve_model, place=Place("turn", 1, 1), model="think", args_digest="0" * 64, tokens=10
+    )
+    got = at_once(*(partial(want, one) for one in held), loses=BudgetExhausted)
     assert sum(isinstance(one, BudgetExhausted) for one in got) == 7
     assert Stored.objects.get().tokens_reserved == 10
 
@@ -259,7 +237,7 @@ def test_of_eight_that_want_the_last_step_one_takes_it() -> None:
     parent = agents.start("Sharer", {"turns": 1, "words": ""})
     runs.hold(parent.ref, **BY)
     forks = [steering.fork(parent.ref, 1, **BY) for _ in range(8)]
-    together(8, lambda n: desk.drive(forks[n]))
+    at_once(*(partial(desk.drive, fork) for fork in forks))
     for fork in forks:
         fork.refresh_from_db()
     ended = [fork for fork in forks if fork.state == RunState.COMPLETED]

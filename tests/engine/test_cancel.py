@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from threading import Barrier, Thread
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from durable import claims, ledger, runner, runs, verdicts
 from durable.errors import Conflict, Stopping
 from durable.ledger import Ask, Place
-from durable.models import Effect, Run
+from durable.models import Effect
 from durable.states import RunState
 from durable.tools import registry
 from tests.engine import desk, people, tools
+from tests.engine.scenes import FORTY, WHY
+from tests.together import at_once
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-FORTY = [Decimal("40.00")]
-WHY: dict[str, Any] = {"actor": "olga", "reason": "mistake"}
 
 
 def asks(vendor: Vendor, *wanted: Any) -> None:
@@ -164,33 +163,12 @@ def test_of_a_cancel_and_an_intent_at_the_same_moment_one_comes_first(vendor: Ve
     """Either the intent is there and gets settled, or it never is; nothing moves after the cancel."""
     for _ in range(6):
         asks(vendor)
-        run, start = tools.start(), Barrier(2)
-        threads = [Thread(target=_race, args=(start, act, run)) for act in (_drive, _cancel)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        run = tools.start()
+        cancel = partial(runs.cancel, run.ref, **WHY)
+        at_once(partial(runner.drive, run.ref), cancel, loses=Conflict)  # it may have completed
         for _ in range(3):
             tools.later(run, minutes=5)
         assert run.state in (RunState.CANCELLED, RunState.COMPLETED)
         moved = [one for one in vendor.book() if one["key"] == f"{run.ref}:pay"]
         states = desk.effects(run)
         assert (len(moved), states) in ((1, {"pay": "applied"}), (0, {}))
-
-
-def _race(start: Barrier, act: Any, run: Run) -> None:
-    start.wait()
-    try:
-        act(run)
-    except Conflict:
-        pass  # it had completed
-    finally:
-        connection.close()
-
-
-def _drive(run: Run) -> None:
-    runner.drive(run.ref)
-
-
-def _cancel(run: Run) -> None:
-    runs.cancel(run.ref, **WHY)

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,9 @@ from durable import checkpoints, claims, faults
 from durable.models import Checkpoint, Frozen, Message, Run
 from durable.states import RunState
 from tests.engine import agents, desk
+from tests.engine.scenes import Killed, die
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 ROOT = Path(__file__).resolve().parents[2]
 
 #: What a worker on an empty machine has: the code, and the database's address.
@@ -30,20 +30,6 @@ import sys
 from durable import runner
 assert runner.drive(sys.argv[1])
 """
-
-
-class Killed(BaseException):
-    """In place of a SIGKILL: nothing of the engine runs after it."""
-
-
-def die() -> None:
-    raise Killed
-
-
-@pytest.fixture(autouse=True)
-def _world() -> Iterator[None]:
-    with agents.world():
-        yield
 
 
 def elsewhere(run: Run, **more: str) -> Run:

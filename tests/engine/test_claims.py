@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from datetime import timedelta
-from threading import Barrier, Thread
+from functools import partial
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -19,14 +18,9 @@ from durable.models import Attempt, Checkpoint, Effect, Frozen, LedgerEvent, Run
 from durable.states import Attention, EffectState, RunState
 from durable.transitions import Claim, still_held
 from tests.engine import agents, desk
+from tests.together import at_once
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _world() -> Iterator[None]:
-    with agents.world():
-        yield
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 
 
 def held(run: Run) -> Claim:
@@ -42,12 +36,6 @@ def stolen(run: Run) -> tuple[Claim, Claim]:
     return old, held(run)
 
 
-def until(true: Callable[[], bool], seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not become true in time"
-
-
 def row(run: Run) -> dict[str, Any]:
     return dict(Run.objects.values().get(pk=run.pk))
 
@@ -59,17 +47,7 @@ def test_of_two_workers_that_come_at_once_one_gets_the_run(lost: bool) -> None:
         if lost:
             held(run)
             desk.time_passes(minutes=5)
-        gate = Barrier(2)
-
-        def take(run: Run = run, gate: Barrier = gate) -> Claim | None:
-            try:
-                gate.wait(5)
-                return claims.claim(run.ref)
-            finally:
-                connection.close()
-
-        with ThreadPoolExecutor(2) as pool:
-            got = [one.result() for one in (pool.submit(take), pool.submit(take))]
+        got = at_once(*[partial(claims.claim, run.ref)] * 2)
         winners = [claim for claim in got if claim is not None]
         assert len(winners) == 1
         run.refresh_from_db()
@@ -150,7 +128,7 @@ def test_the_heartbeat_keeps_the_lease_from_a_connection_of_its_own(settings: An
     claim = held(run)
     with transaction.atomic(), claims.beating(claim):
         first = row(run)["lease_until"]
-        until(lambda: row(run)["lease_until"] > first + timedelta(seconds=0.5))
+        desk.until(lambda: row(run)["lease_until"] > first + timedelta(seconds=0.5))
     assert claims.claim(run.ref) is None or row(run)["attempt"] == 2
 
 
@@ -160,7 +138,7 @@ def test_the_heartbeat_tells_its_worker_that_the_lease_is_lost(settings: Any) ->
     claim = held(run)
     with claims.beating(claim) as heart:
         Run.objects.filter(pk=run.pk).update(nonce="another")
-        until(lambda: not heart.is_alive())
+        desk.until(lambda: not heart.is_alive())
     assert claim.lost
 
 

@@ -15,44 +15,10 @@ from durable.models import Run
 from durable.states import RunState, WaitKind
 from durable.tools import registry
 from tests.engine import desk, people, tools
+from tests.engine.scenes import WHY, Killed, compensated, die, done, set_aside, sku
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-WHY = {"actor": "olga", "reason": "mistake"}
-
-
-class Died(BaseException):
-    """Stands for a SIGKILL: nobody catches it."""
-
-
-def die() -> None:
-    raise Died
-
-
-def done(vendor: Vendor, *wanted: tuple[Any, dict[str, Any]]) -> Run:
-    """A completed run that has done all of it, people having let out what needed them."""
-    tools.asks(*wanted)
-    run = desk.drive(tools.start())
-    for _ in wanted:
-        if people.gates(run):
-            people.say(run)
-            desk.drive(run)
-    assert run.state == RunState.COMPLETED
-    return run
-
-
-def sku(name: str, tool: Any = tools.set_aside) -> tuple[Any, dict[str, Any]]:
-    return tool, {"sku": name}
-
-
-def moved(vendor: Vendor) -> list[tuple[str, int]]:
-    """What the stock service really moved: what and how many, in order."""
-    return [(one["target"], one["metadata"]["quantity"]) for one in vendor.book("stock")]
-
-
-def compensated(run: Run) -> Run:
-    runs.compensate(run.ref, **WHY)
-    return desk.drive(run)
 
 
 def listed(run: Run) -> dict[str, str]:
@@ -62,9 +28,9 @@ def listed(run: Run) -> dict[str, str]:
 
 
 def test_undos_run_in_reverse_order_of_application_under_keys_of_their_own(vendor: Vendor) -> None:
-    run = compensated(done(vendor, sku("A"), sku("B"), sku("C")))
+    run = compensated(done(sku("A"), sku("B"), sku("C")))
     assert run.state == RunState.COMPENSATED
-    assert moved(vendor) == [("A", 1), ("B", 1), ("C", 1), ("C", -1), ("B", -1), ("A", -1)]
+    assert set_aside(vendor) == [("A", 1), ("B", 1), ("C", 1), ("C", -1), ("B", -1), ("A", -1)]
     keys = [one["key"] for one in vendor.book("stock")][3:]
     assert keys == [f"{run.ref}:pay#3:undo", f"{run.ref}:pay#2:undo", f"{run.ref}:pay:undo"]
 
@@ -79,11 +45,11 @@ def test_the_order_is_that_of_application_not_of_asking(vendor: Vendor) -> None:
     tools.later(run, minutes=1)
     assert run.state == RunState.COMPLETED
     compensated(run)
-    assert moved(vendor)[2:] == [("A", -1), ("B", -1)]
+    assert set_aside(vendor)[2:] == [("A", -1), ("B", -1)]
 
 
 def test_an_undo_is_an_effect_with_intent_sent_and_outcome(vendor: Vendor) -> None:
-    run = compensated(done(vendor, sku("A")))
+    run = compensated(done(sku("A")))
     assert tools.kinds(run, "pay:undo") == ["intent", "sent", "applied"]
     assert tools.effect(run, "pay:undo").undo_of == tools.effect(run)
 
@@ -106,19 +72,19 @@ def test_a_crash_at_either_end_of_the_way_back_undoes_nothing_twice(vendor: Vend
 
 
 def crashed(vendor: Vendor, point: str, hit: int) -> None:
-    run = done(vendor, sku("A"), sku("B"), sku("C"))
+    run = done(sku("A"), sku("B"), sku("C"))
     runs.compensate(run.ref, **WHY)
     faults.arm(point, die, hit=hit)
-    with pytest.raises(Died):
+    with pytest.raises(Killed):
         desk.drive(run)
     for _ in range(4):
         tools.later(run, minutes=5)
     assert run.state == RunState.COMPENSATED
-    assert moved(vendor)[3:] == [("C", -1), ("B", -1), ("A", -1)]
+    assert set_aside(vendor)[3:] == [("C", -1), ("B", -1), ("A", -1)]
 
 
 def test_a_worker_that_loses_its_lease_on_the_way_back_leaves_it_to_the_next(vendor: Vendor) -> None:
-    run = done(vendor, sku("A"), sku("B"))
+    run = done(sku("A"), sku("B"))
     runs.compensate(run.ref, **WHY)
 
     def overtaken(call: Any) -> None:
@@ -131,32 +97,32 @@ def test_a_worker_that_loses_its_lease_on_the_way_back_leaves_it_to_the_next(ven
     for _ in range(3):
         tools.later(run, minutes=5)
     assert run.state == RunState.COMPENSATED
-    assert moved(vendor)[2:] in ([("B", -1), ("A", -1)], [("A", -1), ("B", -1)])
+    assert set_aside(vendor)[2:] in ([("B", -1), ("A", -1)], [("A", -1), ("B", -1)])
 
 
 def test_an_undo_that_cannot_be_repeated_waits_for_people_and_those_before_it_wait_too(
     vendor: Vendor,
 ) -> None:
-    run = compensated(done(vendor, sku("A"), sku("B", tools.pledge)))
+    run = compensated(done(sku("A"), sku("B", tools.pledge)))
     assert run.state == RunState.COMPENSATING
     assert desk.effects(run) == {"pay": "applied", "pay#2": "applied", "pay#2:undo": "gated"}
     people.say(run)
     desk.drive(run)
     assert run.state == RunState.COMPENSATED
-    assert moved(vendor)[2:] == [("B", -1), ("A", -1)]
+    assert set_aside(vendor)[2:] == [("B", -1), ("A", -1)]
 
 
 def test_a_rejected_undo_is_listed_and_the_others_run(vendor: Vendor) -> None:
-    run = compensated(done(vendor, sku("A"), sku("B", tools.pledge)))
+    run = compensated(done(sku("A"), sku("B", tools.pledge)))
     people.say(run, Verdict.REJECT, words="they have it already")
     desk.drive(run)
     assert run.state == RunState.PARTLY_COMPENSATED
     assert listed(run) == {"pay#2": '{"how":"refused"}'}
-    assert moved(vendor)[2:] == [("A", -1)]
+    assert set_aside(vendor)[2:] == [("A", -1)]
 
 
 def test_the_undo_of_a_gate_cannot_be_edited(vendor: Vendor) -> None:
-    run = compensated(done(vendor, sku("B", tools.pledge)))
+    run = compensated(done(sku("B", tools.pledge)))
     with pytest.raises(Conflict, match="can't be edited"):
         people.say(run, Verdict.EDIT, args={"sku": "Z"})
     assert desk.effects(run)["pay:undo"] == "gated"
@@ -170,15 +136,15 @@ def cancelled_by_hand(vendor: Vendor, run: Run, key: str) -> None:
 
 
 def test_a_failed_undo_stops_its_dependants_and_no_others_and_stays_before_a_person(vendor: Vendor) -> None:
-    run = done(vendor, sku("FIRST", tools.pledge), sku("BASE", tools.rest_on_it), sku("TOP"))
+    run = done(sku("FIRST", tools.pledge), sku("BASE", tools.rest_on_it), sku("TOP"))
     cancelled_by_hand(vendor, run, "pay#3")
     compensated(run)
     people.say(run)
     desk.drive(run)
     assert run.state == RunState.PARTLY_COMPENSATED
     assert listed(run) == {"pay#3": '{"how":"failed"}', "pay#2": '{"how":"stopped"}'}
-    assert moved(vendor)[-1] == ("FIRST", -1)
-    assert ("BASE", -1) not in moved(vendor)
+    assert set_aside(vendor)[-1] == ("FIRST", -1)
+    assert ("BASE", -1) not in set_aside(vendor)
     (alarm,) = waits.open_waits(run, WaitKind.ATTENTION)
     assert alarm.name == "undo failed" and "already_cancelled" in alarm.detail["sentence"]
     verdicts.acknowledge(f"{run.ref}:pay#3", actor="olga", reason="it had been put back by hand")
@@ -187,28 +153,28 @@ def test_a_failed_undo_stops_its_dependants_and_no_others_and_stays_before_a_per
 
 def test_what_cannot_be_undone_is_listed_once_however_often_the_way_back_is_taken_up(vendor: Vendor) -> None:
     letter = (tools.letter, {"to": "ada@example.org"})
-    run = compensated(done(vendor, sku("A", tools.pledge), letter))
+    run = compensated(done(sku("A", tools.pledge), letter))
     assert run.state == RunState.COMPENSATING
     people.say(run)
     desk.drive(run)
     assert run.state == RunState.PARTLY_COMPENSATED
     assert listed(run) == {"pay#2": '{"how":"not undoable"}'}
     assert [e.kind for e in journal.events(run.ref)].count("not undoable") == 1
-    assert moved(vendor) == [("A", 1), ("A", -1)]
+    assert set_aside(vendor) == [("A", 1), ("A", -1)]
 
 
 def test_a_tool_that_is_gone_waits_for_its_code_and_the_others_are_undone(
     vendor: Vendor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = done(vendor, sku("A"), sku("B", tools.rest_on_it))
+    run = done(sku("A"), sku("B", tools.rest_on_it))
     monkeypatch.delitem(registry._tools, "rest_on_it")
     compensated(run)
     assert run.state == RunState.COMPENSATING
-    assert moved(vendor)[2:] == [("A", -1)]
+    assert set_aside(vendor)[2:] == [("A", -1)]
     monkeypatch.undo()
     steering.retry(run.ref, actor="Olga", reason="the code is back")
     assert desk.drive(run).state == RunState.COMPENSATED
-    assert moved(vendor)[2:] == [("A", -1), ("B", -1)]
+    assert set_aside(vendor)[2:] == [("A", -1), ("B", -1)]
 
 
 def test_only_applied_effects_are_undone(vendor: Vendor) -> None:
@@ -220,24 +186,24 @@ def test_only_applied_effects_are_undone(vendor: Vendor) -> None:
     assert desk.effects(run) == {"pay": "failed", "pay#2": "applied", "pay#3": "rejected"}
     compensated(run)
     assert run.state == RunState.COMPENSATED
-    assert moved(vendor) == [("B", 1), ("B", -1)]
+    assert set_aside(vendor) == [("B", 1), ("B", -1)]
 
 
 # What stands in the way.
 
 
 def test_a_stop_order_holds_undos_too_and_lifting_it_lets_them_go(vendor: Vendor) -> None:
-    run = done(vendor, sku("A"))
+    run = done(sku("A"))
     order = stops.order("all", actor="olga", reason="look first")
     compensated(run)
-    assert run.state == RunState.COMPENSATING and moved(vendor) == [("A", 1)]
+    assert run.state == RunState.COMPENSATING and set_aside(vendor) == [("A", 1)]
     stops.lift(order.pk, actor="olga", reason="fine")
     desk.drive(run)
     assert run.state == RunState.COMPENSATED
 
 
 def test_a_deadline_does_not_keep_a_run_from_being_put_right(vendor: Vendor) -> None:
-    run = done(vendor, sku("A"))
+    run = done(sku("A"))
     desk.time_passes(days=31)
     assert compensated(run).state == RunState.COMPENSATED
 

@@ -7,46 +7,20 @@ from typing import Any
 
 import pytest
 
-from durable import runs, verdicts
+from durable import verdicts
 from durable.errors import Conflict
 from durable.models import Run
 from durable.states import RunState
 from tests.engine import desk, people, tools
+from tests.engine.scenes import WHY, compensated, done, set_aside, sku
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-WHY = {"actor": "olga", "reason": "mistake"}
-
-
-def done(vendor: Vendor, *wanted: tuple[Any, dict[str, Any]]) -> Run:
-    """A completed run that has done all of it, people having let out what needed them."""
-    tools.asks(*wanted)
-    run = desk.drive(tools.start())
-    for _ in wanted:
-        if people.gates(run):
-            people.say(run)
-            desk.drive(run)
-    assert run.state == RunState.COMPLETED
-    return run
-
-
-def sku(name: str, tool: Any = tools.set_aside) -> tuple[Any, dict[str, Any]]:
-    return tool, {"sku": name}
-
-
-def moved(vendor: Vendor) -> list[tuple[str, int]]:
-    """What the stock service really moved: what and how many, in order."""
-    return [(one["target"], one["metadata"]["quantity"]) for one in vendor.book("stock")]
-
-
-def compensated(run: Run) -> Run:
-    runs.compensate(run.ref, **WHY)
-    return desk.drive(run)
 
 
 def doubtful_undo(vendor: Vendor, tool: Any = tools.unkeyed) -> Run:
     """The one act is applied; its undo, gated and without a key, was sent and never answered."""
-    run = done(vendor, (tool, {"charge": tools.charge(vendor), "amount": Decimal("40.00")}))
+    run = done((tool, {"charge": tools.charge(vendor), "amount": Decimal("40.00")}))
     compensated(run)
     people.say(run)
     vendor.fault("hang", seconds=0, service="stock", method="POST")
@@ -83,9 +57,9 @@ def test_an_undo_is_not_undone(vendor: Vendor) -> None:
 
 
 def test_a_lost_answer_to_a_keyed_undo_is_looked_up(vendor: Vendor) -> None:
-    run = done(vendor, sku("A"))
+    run = done(sku("A"))
     vendor.fault("drop", service="stock", method="POST")
     compensated(run)
     assert run.state == RunState.COMPENSATED
-    assert moved(vendor) == [("A", 1), ("A", -1)]
+    assert set_aside(vendor) == [("A", 1), ("A", -1)]
     assert tools.kinds(run, "pay:undo")[-1] == "adopted"

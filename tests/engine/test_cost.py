@@ -19,15 +19,9 @@ from durable.states import RunState
 from local.pytest_plugin import SHARED
 from tests.engine import agents, desk
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 
 LAPS = 5
-
-
-@pytest.fixture(autouse=True)
-def _world() -> Iterator[None]:
-    with agents.world():
-        yield
 
 
 class Meter:

@@ -15,16 +15,10 @@ from durable.author import Next, RunContext, step
 from durable.models import Checkpoint, Effect
 from durable.states import Durability, RunState
 from tests.engine import agents, desk
-from tests.engine.test_checkpoints import Killed, die
+from tests.engine.scenes import Killed, die
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 MODES = pytest.mark.parametrize("mode", list(Durability))
-
-
-@pytest.fixture(autouse=True)
-def _world() -> Iterator[None]:
-    with agents.world():
-        yield
 
 
 TABLES = ("checkpoint", "frozen", "effect", "ledgerevent")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -16,14 +15,8 @@ from durable.models import Checkpoint, Effect, Run
 from durable.states import RunState
 from tests.engine import agents, desk
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 BY: dict[str, Any] = {"actor": "olga", "reason": "because"}
-
-
-@pytest.fixture(autouse=True)
-def _world() -> Iterator[None]:
-    with agents.world():
-        yield
 
 
 def walked() -> Run:

@@ -6,8 +6,8 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
-from threading import Barrier, Thread
 
 import psycopg
 import psycopg.rows
@@ -22,6 +22,7 @@ from durable.states import EventKind, RunState
 from durable.transitions import lock_run
 from local.pytest_plugin import SHARED
 from tests.engine import desk, held, people, tools
+from tests.together import at_once
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
@@ -139,20 +140,12 @@ def test_a_superuser_who_takes_the_guards_away_is_found_out(
 
 
 def test_writers_of_one_run_at_the_same_moment_make_one_chain(run: Run) -> None:
-    start = Barrier(4)
-
     def write(name: str) -> None:
-        start.wait()
         for _ in range(10):
             with transaction.atomic():
                 journal.record(lock_run(run.ref), EventKind.HELD, actor=name, words="why")
-        connection.close()
 
-    threads = [Thread(target=write, args=(f"w{n}",)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(partial(write, f"w{n}") for n in range(4)))
     held.check_chains()
     assert LedgerEvent.objects.filter(run_ref=run.ref, kind="held").count() == 40
 

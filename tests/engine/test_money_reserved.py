@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from threading import Barrier, Thread
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from approvals.states import Verdict
 from durable import runner, runs, steering, verdicts
 from durable.models import Budget, Purse, Run
 from durable.states import RunState
 from tests.engine import desk, people, tools
+from tests.together import at_once
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
@@ -169,20 +169,7 @@ def test_of_eight_that_want_the_last_unit_one_gets_it(vendor: Vendor) -> None:
     shared = rivals[0].budget_id
     Run.objects.filter(pk__in=[run.pk for run in rivals]).update(budget_id=shared)
     Purse.objects.filter(budget_id=shared, currency="EUR").update(limit_minor=7999)
-    start = Barrier(8)
-
-    def drive(ref: str) -> None:
-        start.wait()
-        try:
-            runner.drive(ref)
-        finally:
-            connection.close()
-
-    threads = [Thread(target=drive, args=(run.ref,)) for run in rivals]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(partial(runner.drive, run.ref) for run in rivals))
     assert vendor.moved() == [Decimal("40.00")]
     assert Budget.objects.get(pk=shared).purses.get(currency="EUR").spent_minor == 4000
     stuck = [run for run in rivals if any("left in the budget" in one for one in tools.attention(run))]

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from threading import Barrier, Thread
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from approvals.states import Verdict
 from durable import runner
-from durable.models import Run
 from durable.states import RunState
 from tests.engine import desk, people, tools
+from tests.engine.scenes import FORTY
+from tests.together import at_once
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-FORTY = [Decimal("40.00")]
 
 
 def asks(
@@ -78,29 +77,11 @@ def test_one_in_doubt_holds_up_the_next(vendor: Vendor) -> None:
     assert desk.effects(desk.drive(tools.start())) == {"pay": "gated"}
 
 
-def together(runs: list[Run]) -> None:
-    """Drive runs at the same moment, each on a connection of its own."""
-    start = Barrier(len(runs))
-
-    def drive(ref: str) -> None:
-        start.wait()
-        try:
-            runner.drive(ref)
-        finally:
-            connection.close()
-
-    threads = [Thread(target=drive, args=(run.ref,)) for run in runs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 def test_of_runs_that_ask_at_the_same_moment_one_acts_and_the_others_are_gated(vendor: Vendor) -> None:
     for trial in range(4):
         asks(vendor, order=f"88{trial}")
         rivals = [tools.start() for _ in range(3)]
-        together(rivals)
+        at_once(*(partial(runner.drive, run.ref) for run in rivals))
         states = sorted(desk.effects(run)["pay"] for run in rivals)
         assert states == ["applied", "gated", "gated"]
     assert vendor.moved() == FORTY * 4
@@ -112,7 +93,7 @@ def test_of_two_that_were_both_approved_the_second_goes_back_to_people(vendor: V
     rivals = [desk.drive(tools.start()) for _ in range(2)]
     for run in rivals:
         people.say(run)
-    together(rivals)
+    at_once(*(partial(runner.drive, run.ref) for run in rivals))
     for run in rivals:
         run.refresh_from_db()
     assert vendor.moved() == [Decimal("140.00")]

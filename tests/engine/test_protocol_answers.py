@@ -15,16 +15,11 @@ from durable.models import Run
 from durable.states import RunState
 from durable.vendor import Call, Receipt
 from tests.engine import desk, tools
+from tests.engine.scenes import FORTY, refund
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-FORTY = [Decimal("40.00")]
 LATER_ANSWERS = 12
-
-
-def refund(vendor: Vendor, tool: Any = tools.keyed, amount: str = "40.00") -> Run:
-    tools.asks((tool, {"charge": tools.charge(vendor), "amount": Decimal(amount)}))
-    return tools.start()
 
 
 def settled(run: Run) -> Run:

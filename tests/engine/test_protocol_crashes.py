@@ -15,6 +15,7 @@ from durable import faults
 from durable.models import Run
 from durable.states import RunState
 from tests.engine import desk, people, tools
+from tests.engine.scenes import Killed, die
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
@@ -32,19 +33,11 @@ LOST = ("lookup.before_call", "lookup.after_call", "adopt.before_commit", "adopt
 GATED = ("suspend.before_commit", "suspend.after_commit", "sent.before_commit", "sent.after_commit")
 
 
-class Died(BaseException):
-    """The process is gone."""
-
-
-def _die() -> None:
-    raise Died
-
-
 def drive(run: Run) -> bool:
     """Drive once; whether the process died."""
     try:
         desk.drive(run)
-    except Died:
+    except Killed:
         run.refresh_from_db()
         return True
     return False
@@ -86,7 +79,7 @@ def test_a_crash_at_any_point_moves_the_money_at_most_once(
     vendor: Vendor, point: str, kind: tools.VendorClass
 ) -> None:
     run = asked(vendor, kind.tool, **kind.modes)
-    faults.arm(point, _die)
+    faults.arm(point, die)
     assert drive(run), f"{point} was never passed"
     to_the_end(run)
     check(vendor, run, point)
@@ -101,7 +94,7 @@ def test_a_crash_while_reconciling_moves_the_money_once(
 ) -> None:
     run = asked(vendor, kind.tool, **kind.modes)
     vendor.fault("drop", method="POST", path="/v1/refunds")
-    faults.arm(point, _die)
+    faults.arm(point, die)
     assert drive(run), f"{point} was never passed"
     to_the_end(run)
     check(vendor, run, point)
@@ -111,7 +104,7 @@ def test_a_crash_while_reconciling_moves_the_money_once(
 @pytest.mark.parametrize("point", GATED)
 def test_a_crash_around_a_gate_moves_the_money_at_most_once(vendor: Vendor, point: str) -> None:
     run = asked(vendor, tools.wire_out)
-    faults.arm(point, _die)
+    faults.arm(point, die)
     died = drive(run)
     to_the_end(run)
     assert died or point not in faults._armed
@@ -136,9 +129,9 @@ def test_a_second_crash_on_the_way_back_moves_the_money_at_most_once(
     vendor: Vendor, points: tuple[str, str], kind: tools.VendorClass
 ) -> None:
     run = asked(vendor, kind.tool, **kind.modes)
-    faults.arm(points[0], _die)
+    faults.arm(points[0], die)
     assert drive(run)
-    faults.arm(points[1], _die)
+    faults.arm(points[1], die)
     to_the_end(run)
     check(vendor, run, " then ".join(points))
 
@@ -156,7 +149,7 @@ def test_without_the_look_up_the_same_crash_moves_the_money_twice(vendor: Vendor
         vendor.reset()
         run = asked(vendor, tools.keyed, keys="ignore")
         faults.turn("lookup.skip", skip)
-        faults.arm("vendor.after_call", _die)
+        faults.arm("vendor.after_call", die)
         assert drive(run)
         to_the_end(run)
         assert vendor.moved() == [Decimal("40.00")] * moved

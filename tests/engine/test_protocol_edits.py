@@ -12,26 +12,10 @@ from durable.errors import Invalid
 from durable.models import Effect, Run
 from durable.states import RunState
 from tests.engine import desk, people, tools
+from tests.engine.scenes import args, crash_before_the_wire
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-
-
-def args(vendor: Vendor, amount: str = "40.00") -> dict[str, Any]:
-    return {"charge": tools.charge(vendor), "amount": Decimal(amount)}
-
-
-def crash_before_the_wire(run: Run) -> None:
-    """The worker dies after the `sent` event, before its request."""
-
-    def die(call: Any) -> None:
-        raise SystemExit
-
-    tools.before.append(die)
-    with pytest.raises(SystemExit):
-        desk.drive(run)
-    tools.before.clear()
-    desk.time_passes(minutes=5)
 
 
 def edited(vendor: Vendor, amount: str = "30.00", tool: Any = tools.wire_out) -> tuple[Run, dict[str, Any]]:

@@ -12,10 +12,10 @@ from durable.errors import Conflict
 from durable.models import Effect, Run
 from durable.states import RunState
 from tests.engine import desk, people, tools
+from tests.engine.scenes import FORTY
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-FORTY = [Decimal("40.00")]
 WHY = {"actor": "olga", "reason": "again, from the start"}
 
 

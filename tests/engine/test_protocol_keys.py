@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
@@ -13,30 +12,13 @@ from durable import steering, verdicts
 from durable.agents.desk_tools import fetch_order
 from durable.digest import canonical, sha256
 from durable.errors import Conflict, EffectRefused
-from durable.models import Effect, Run
+from durable.models import Effect
 from durable.states import RunState
 from tests.engine import desk, people, tools
+from tests.engine.scenes import FORTY, args, crash_before_the_wire
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-FORTY = [Decimal("40.00")]
-
-
-def args(vendor: Vendor, amount: str = "40.00") -> dict[str, Any]:
-    return {"charge": tools.charge(vendor), "amount": Decimal(amount)}
-
-
-def crash_before_the_wire(run: Run) -> None:
-    """The worker dies after the `sent` event, before its request."""
-
-    def die(call: Any) -> None:
-        raise SystemExit
-
-    tools.before.append(die)
-    with pytest.raises(SystemExit):
-        desk.drive(run)
-    tools.before.clear()
-    desk.time_passes(minutes=5)
 
 
 # Keys.
@@ -213,7 +195,7 @@ def test_a_step_that_does_not_ask_again_for_what_it_recorded_stops_at_a_person(v
     run = tools.start()
     tools.before.append(lambda call: None)
     wanted = tools.script["main"]
-    crash_at_second(run)
+    crash_before_the_wire(run, nth=2)
     tools.script["main"] = wanted[:1]
     desk.drive(run)
     assert run.state == RunState.SUSPENDED
@@ -223,21 +205,6 @@ def test_a_step_that_does_not_ask_again_for_what_it_recorded_stops_at_a_person(v
     desk.drive(run)
     assert run.state == RunState.COMPLETED
     assert vendor.moved() == FORTY * 2
-
-
-def crash_at_second(run: Run) -> None:
-    calls = []
-
-    def die(call: Any) -> None:
-        calls.append(call.key)
-        if len(calls) == 2:
-            raise SystemExit
-
-    tools.before.append(die)
-    with pytest.raises(SystemExit):
-        desk.drive(run)
-    tools.before.clear()
-    desk.time_passes(minutes=5)
 
 
 def test_a_tool_that_only_reads_is_no_effect(vendor: Vendor) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
@@ -15,15 +14,10 @@ from durable.models import Run
 from durable.states import RunState, WaitKind
 from durable.vendor import Call, Receipt
 from tests.engine import desk, people, tools
+from tests.engine.scenes import FORTY, refund
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-FORTY = [Decimal("40.00")]
-
-
-def refund(vendor: Vendor, tool: Any = tools.keyed, amount: str = "40.00") -> Run:
-    tools.asks((tool, {"charge": tools.charge(vendor), "amount": Decimal(amount)}))
-    return tools.start()
 
 
 def overtaken(vendor: Vendor, answer: Callable[[Call, Receipt], Receipt | None] | None = None) -> Run:

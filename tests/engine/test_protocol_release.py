@@ -20,10 +20,10 @@ from durable.ledger import Ask, Place
 from durable.models import Run, Wait
 from durable.states import RunState, WaitKind
 from tests.engine import desk, people, tools
+from tests.engine.scenes import FORTY
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-FORTY = [Decimal("40.00")]
 
 
 def approved(vendor: Vendor, **world: Any) -> Run:

@@ -14,10 +14,10 @@ from durable.adapters import stripe_refunds
 from durable.errors import EffectFailed, EffectRefused
 from durable.states import EffectState, RunState
 from tests.engine import desk, people, tools
+from tests.engine.scenes import FORTY, Killed, die
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-FORTY = [Decimal("40.00")]
 
 
 def wants(vendor: Vendor, tool: Any = tools.keyed, amount: str = "40.00") -> dict[str, Any]:
@@ -176,14 +176,10 @@ def test_a_key_short_of_half_its_life_is_repeated(vendor: Vendor) -> None:
 
 def lost_answer_then_older(vendor: Vendor, **length: float) -> Any:
     """The worker dies after the `sent` event, before the request; its lease and more goes by."""
-
-    def die(_: Any) -> None:
-        raise SystemExit
-
     wants(vendor)
     tools.before.append(die)
     run = tools.start()
-    with pytest.raises(SystemExit):
+    with pytest.raises(Killed):
         desk.drive(run)
     tools.before.clear()
     desk.time_passes(**length)

@@ -18,10 +18,10 @@ from durable.reconcile import Adopt, Doubt, LookAgain, SendAgain, judge
 from durable.states import RunState, WaitKind
 from durable.vendor import Absent, Candidates, Receipt
 from tests.engine import desk, people, tools
+from tests.engine.scenes import FORTY
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-FORTY = [Decimal("40.00")]
 ARGS = {"charge": "ch_1", "amount": Decimal("40.00")}
 RECEIPT = Receipt("re_1", Decimal("40.00"), "EUR", target="ch_1", key="run-t:pay")
 STRANGER = Receipt("re_2", Decimal("40.00"), "EUR")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -16,6 +14,7 @@ from durable.models import Effect, Run, Wait
 from durable.states import RunState
 from durable.transitions import lock_run
 from tests.engine import agents, desk
+from tests.together import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -134,16 +133,7 @@ def test_an_open_effect_of_an_ended_run_is_put_before_a_person_once() -> None:
 def test_two_sweepers_at_once_do_no_harm() -> None:
     run, letter = napping(), gated()
     desk.time_passes(days=30)
-    gate = Barrier(2)
-
-    def sweep() -> None:
-        gate.wait(5)
-        recovery.sweep()
-        connection.close()
-
-    with ThreadPoolExecutor(2) as pool:
-        for one in (pool.submit(sweep), pool.submit(sweep)):
-            one.result()
+    at_once(recovery.sweep, recovery.sweep)
     run.refresh_from_db()
     assert run.state == RunState.QUEUED
     assert list(desk.effects(letter).values()) == ["expired"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,17 +13,15 @@ from durable.models import Run, Wait
 from durable.states import RunState
 from tests.engine import agents, desk
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 
 #: Which steps were executed, by the code that was there then.
 went: list[str] = []
 
 
 @pytest.fixture(autouse=True)
-def _world() -> Iterator[None]:
+def _nothing_went() -> None:
     went.clear()
-    with agents.world():
-        yield
 
 
 def passing(name: str, *, to: str | None, rests: bool = False, **facts: Any) -> Any:

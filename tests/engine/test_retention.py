@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -14,14 +13,8 @@ from durable.models import Checkpoint, Effect, Frozen, LedgerEvent, Message, Run
 from durable.states import RunState
 from tests.engine import agents, desk
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 WEEK = timedelta(days=7)
-
-
-@pytest.fixture(autouse=True)
-def _world() -> Iterator[None]:
-    with agents.world():
-        yield
 
 
 def versions(run: Run) -> list[int]:

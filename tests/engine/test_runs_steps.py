@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -15,15 +14,8 @@ from durable.author import EffectRefused, GiveUp, Next, RunContext, step
 from durable.models import Run, Wait
 from durable.states import RunState
 from tests.engine import agents, desk
-from tests.engine.test_claims import until
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _world() -> Iterator[None]:
-    with agents.world():
-        yield
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 
 
 def pauses(run: Run) -> list[int]:
@@ -89,7 +81,7 @@ def test_a_failure_and_an_effect_before_it_do_not_repeat_the_effect() -> None:
 def test_a_hanging_step_is_interrupted() -> None:
     @step(retries=1, timeout=timedelta(seconds=0.2))
     def hang(self: Any, run: RunContext) -> Next:
-        until(lambda: False)
+        desk.until(lambda: False)
         return None
 
     run = agents.run_of(hang)
@@ -104,10 +96,10 @@ def test_a_step_that_swallows_its_alarm_hears_it_again() -> None:
     def deaf(self: Any, run: RunContext) -> Next:
         while len(heard) < 2:
             try:
-                until(lambda: False)
+                desk.until(lambda: False)
             except Exception as error:
                 heard.append(type(error).__name__)
-        until(lambda: False)
+        desk.until(lambda: False)
         return None
 
     run = agents.run_of(deaf)
@@ -138,7 +130,7 @@ def test_no_alarm_comes_between_the_vendor_and_the_ledger() -> None:
 
     def slow(call: Any) -> None:
         with pytest.raises(AssertionError, match="did not become true"):
-            until(lambda: False, 0.5)
+            desk.until(lambda: False, 0.5)
 
     agents.meanwhile.append(slow)
     run = agents.run_of(act)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from durable import recovery, stops, suspending
@@ -13,13 +11,7 @@ from durable.models.fields import Clock
 from durable.states import RunState
 from tests.engine import agents, desk
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _world() -> Iterator[None]:
-    with agents.world():
-        yield
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 
 
 # Stop orders

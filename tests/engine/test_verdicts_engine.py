@@ -12,33 +12,10 @@ from durable.errors import Conflict, Invalid
 from durable.models import Effect, Run
 from durable.states import RunState
 from tests.engine import desk, people, tools
+from tests.engine.scenes import FORTY, WHY, Killed, die, doubtful, key
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-FORTY = [Decimal("40.00")]
-WHY = {"actor": "olga", "reason": "I called them"}
-
-
-def doubtful(vendor: Vendor, tool: Any = tools.opaque, *, landed: bool = True, quiet: bool = False) -> Run:
-    """A run whose refund was sent once and never answered, at a vendor that knows no keys; before a person."""
-    vendor.modes(keys="ignore")
-    vendor.fault("drop" if landed else "hang", method="POST", path="/v1/refunds", seconds=0)
-    if tool.lookup_function is not None:
-        vendor.modes(lookup_lag=10_000)
-    tools.asks((tool, {"charge": tools.charge(vendor), "amount": Decimal("40.00")}))
-    run = desk.drive(tools.start())
-    for _ in range(12):
-        if tools.attention(run):
-            break
-        tools.later(run, seconds=10)
-    assert desk.effects(run) == {"pay": "in doubt"}
-    if quiet:
-        desk.time_passes(minutes=5)
-    return run
-
-
-def key(run: Run, name: str = "pay") -> str:
-    return f"{run.ref}:{name}"
 
 
 # It happened.
@@ -212,15 +189,9 @@ def test_undo_of_what_a_cancelling_run_left_in_doubt_compensates(vendor: Vendor,
 
 
 def test_a_crash_inside_the_verdict_to_undo_leaves_nothing_half_done(vendor: Vendor) -> None:
-    class Died(BaseException):
-        pass
-
-    def die() -> None:
-        raise Died
-
     run = doubtful(vendor)
     faults.arm("command.before_commit", die)
-    with pytest.raises(Died):
+    with pytest.raises(Killed):
         verdicts.undo(key(run), receipt_id=vendor.book()[0]["id"], **WHY)
     run.refresh_from_db()
     assert run.state == RunState.SUSPENDED and desk.effects(run) == {"pay": "in doubt"}

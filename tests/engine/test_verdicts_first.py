@@ -2,46 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
 from functools import partial
-from threading import Barrier, Thread
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from durable import recovery, verdicts
 from durable.errors import Conflict, NotFound
-from durable.models import Run
 from durable.states import RunState
 from tests.engine import desk, people, tools
+from tests.engine.scenes import WHY, doubtful, key
+from tests.together import at_once
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-WHY = {"actor": "olga", "reason": "I called them"}
-
-
-def doubtful(vendor: Vendor, tool: Any = tools.opaque, *, landed: bool = True, quiet: bool = False) -> Run:
-    """A run whose refund was sent once and never answered, at a vendor that knows no keys; before a person."""
-    vendor.modes(keys="ignore")
-    vendor.fault("drop" if landed else "hang", method="POST", path="/v1/refunds", seconds=0)
-    if tool.lookup_function is not None:
-        vendor.modes(lookup_lag=10_000)
-    tools.asks((tool, {"charge": tools.charge(vendor), "amount": Decimal("40.00")}))
-    run = desk.drive(tools.start())
-    for _ in range(12):
-        if tools.attention(run):
-            break
-        tools.later(run, seconds=10)
-    assert desk.effects(run) == {"pay": "in doubt"}
-    if quiet:
-        desk.time_passes(minutes=5)
-    return run
-
-
-def key(run: Run, name: str = "pay") -> str:
-    return f"{run.ref}:{name}"
 
 
 def test_the_second_verdict_is_told_who_gave_the_first(vendor: Vendor) -> None:
@@ -51,34 +26,13 @@ def test_the_second_verdict_is_told_who_gave_the_first(vendor: Vendor) -> None:
         verdicts.happened(key(run), receipt_id="re_1", **WHY)
 
 
-def at_once(*acts: Callable[[], None]) -> list[str]:
-    """Do all at the same moment, each on a connection of its own; returns what the losers were told."""
-    start, told = Barrier(len(acts)), []
-
-    def do(act: Callable[[], None]) -> None:
-        start.wait()
-        try:
-            act()
-        except Conflict as lost:
-            told.append(str(lost))
-        finally:
-            connection.close()
-
-    threads = [Thread(target=do, args=(act,)) for act in acts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return told
-
-
 def test_of_two_opposite_verdicts_at_once_one_wins(vendor: Vendor) -> None:
     for _ in range(5):
         run = doubtful(vendor, quiet=True)
         vendor.clear_faults()
         no = partial(verdicts.did_not, key(run), **WHY)
         yes = partial(verdicts.happened, key(run), receipt_id=f"re_{run.ref}", **WHY)
-        assert len(at_once(no, yes)) == 1
+        assert at_once(no, yes, loses=Conflict).count(None) == 1
         assert tools.kinds(run).count("verdict") == 1
 
 

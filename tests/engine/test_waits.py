@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from threading import Thread
 from typing import Any
@@ -19,13 +18,7 @@ from durable.states import RunState, WaitKind
 from durable.waits import WaitSpec
 from tests.engine import agents, desk
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _world() -> Iterator[None]:
-    with agents.world():
-        yield
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 
 
 @step
