@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.db.models import F
 
 from approvals import access, differences, outcomes
@@ -20,8 +19,9 @@ from approvals.capabilities import Capability
 from approvals.errors import Decided, Expired, Refused, Stale
 from approvals.models import Decision, Gate
 from approvals.states import FINAL, FINAL_VALUES, LIVE, PAST, GateState, Verdict
-from durable import answers, faults, journal, vault
+from durable import answers, journal, vault
 from durable.answers import Locked
+from durable.beats import committing
 from durable.clock import db_now
 from durable.errors import Conflict, Invalid
 from durable.models.fields import Clock
@@ -61,13 +61,11 @@ def decide(person: User, gate_id: int, answer: Answer, circumstances: Circumstan
     gate = access.get_gate(person, gate_id)
     _check_words(answer)
     try:
-        with transaction.atomic():
+        with committing("decision"):
             decision = _decide(person.pk, gate, answer, circumstances)
-            faults.point("decision.before_commit")
     except (Refused, Stale, Decided, Expired) as refusal:
         _keep_refusal(person, gate, answer, refusal)
         raise
-    faults.point("decision.after_commit")
     if decision.verdict == Verdict.LATE_REFUSAL:
         by = outcomes.moment(gate.decide_by)
         raise Expired(
@@ -84,7 +82,7 @@ def answer_back(person: User, gate_id: int, words: str) -> Gate:
     """
     gate = access.get_gate(person, gate_id)
     check_text(words, "words")
-    with transaction.atomic():
+    with committing("decision"):
         locked = answers.lock(gate.effect.run.ref, gate.wait_id)
         gate = _lock_gate(gate)
         person = User.objects.get(pk=person.pk)

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
-
 from durable import journal, rounds, vault, waits
+from durable.beats import committing
 from durable.errors import Conflict, Invalid
 from durable.gatekeeper import gatekeeper
 from durable.ledger import outcome
@@ -120,7 +119,7 @@ def keep_refused(
     run_ref: str, effect_key: str, *, actor: str, about: Mapping[str, Any], body: Mapping[str, Any]
 ) -> None:
     """Write an answer that could not be recorded into the run's ledger, once for one actor, effect and `about`."""
-    with transaction.atomic():
+    with committing("refusal"):
         run = lock_run(run_ref)
         kept = LedgerEvent.objects.filter(
             run_ref=run_ref, kind=EventKind.REFUSED_DECISION.value, actor=actor, effect_key=effect_key

@@ -15,7 +15,7 @@ from typing import Any
 from django.db import IntegrityError, connection
 from django.db.models import F
 
-from durable import faults
+from durable.beats import stating
 from durable.errors import BudgetExhausted, LeaseLost, Stopping
 from durable.models import Budget, Checkpoint, Message, Run
 from durable.states import ENDING, CheckpointKind
@@ -158,14 +158,12 @@ def _values(claim: Claim, snap: Snapshot, state: str | None, *, sync: bool) -> d
 
 
 def _execute(values: dict[str, Any], snap: Snapshot) -> tuple[Any, ...] | None:
-    faults.point("checkpoint.before_commit")
     try:
-        with connection.cursor() as cursor:
+        with stating("checkpoint"), connection.cursor() as cursor:
             cursor.execute(CHECKPOINT, values)
             row: tuple[Any, ...] | None = cursor.fetchone()
     except IntegrityError as error:
         raise _steps_spent(error, snap) from error
-    faults.point("checkpoint.after_commit")
     return row
 
 

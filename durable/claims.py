@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
-from django.db import Error, connection, transaction
+from django.db import Error, connection
 
-from durable import faults, vault
+from durable import vault
+from durable.beats import committing
 from durable.models import Attempt, Run
 from durable.models.fields import Clock
 from durable.states import AttemptEnd
@@ -39,13 +40,11 @@ def claim(run_ref: str) -> Claim | None:
     """
     lease, nonce, worker = settings.LEASE_SECONDS, secrets.token_hex(8), worker_name()
     values: dict[str, Any] = {"ref": run_ref, "nonce": nonce, "worker": worker, "lease": lease}
-    with transaction.atomic(durable=True), connection.cursor() as cursor:
+    with committing("claim"), connection.cursor() as cursor:
         cursor.execute(CLAIM, values)
         row = cursor.fetchone()
-        faults.point("claim.before_commit")
     if row is None:
         return None
-    faults.point("claim.after_commit")
     run_id, attempt, version, wrapped = row
     key = b"" if wrapped is None else vault.unwrap(bytes(wrapped), run_ref)
     return Claim(run_id, run_ref, attempt, nonce, worker, lease, key, version)

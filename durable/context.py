@@ -16,6 +16,7 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError
 
 from durable import checkpoints, clock, frozen, messages, protocol, waits
+from durable.beats import asking
 from durable.checkpoints import Said, Snapshot
 from durable.digest import digest, plain
 from durable.errors import (
@@ -134,7 +135,8 @@ class RunContext:
             found = frozen.at(self._claim, place, tool.name, proposal.digest)
             if found is not None and frozen.still_good(found, effects_recorded=self._effects_recorded()):
                 return found.result
-        result = tool.function(**tool.typed(proposal.args))
+        with asking("read"):
+            result = tool.function(**tool.typed(proposal.args))
         with self._engine():
             result = plain(frozen.mended(result), f"result of {tool.name}")
             frozen.keep(self._claim, place, tool.name, proposal.digest, result, tool.facts.freshness)
@@ -154,7 +156,8 @@ class RunContext:
             if found is not None and found.answered and found.reserved == 0 and found.result is not None:
                 return found.result
             reserved = frozen.reserve_model(self._claim, place, name, asked, tokens)
-        answer, cost = model(request)
+        with asking("model"):
+            answer, cost = model(request)
         with self._engine():
             answer = plain(frozen.mended(answer), f"answer of {model.__name__}")
             frozen.bill_model(self._claim, reserved, answer, cost)

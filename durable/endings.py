@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from django.db import transaction
-
-from durable import answers, claims, compensation, faults, journal, rounds, vault, waits, wakeup
+from durable import answers, claims, compensation, journal, rounds, vault, waits, wakeup
+from durable.beats import committing
 from durable.compensation import Undone
 from durable.errors import Invalid, Stopping, Suspension, UnknownTool
 from durable.journal import ENGINE
@@ -71,7 +70,7 @@ def _undone(claim: Claim, undone: list[Undone]) -> None:
     to = RunState.COMPENSATED if whole else RunState.PARTLY_COMPENSATED
     kind = EventKind.COMPENSATED if whole else EventKind.PARTLY_COMPENSATED
     body = {"undone": sum(one.how == "undone" for one in undone), "of": len(undone)}
-    with transaction.atomic(durable=True):
+    with committing("end"):
         run = hold_claim(claim)
         for one in undone:
             if one.how != "undone":
@@ -85,21 +84,17 @@ def _undone(claim: Claim, undone: list[Undone]) -> None:
                 sentence = f"{one.effect.key} could not be undone: {one.why}"
                 detail = {"alarm": True}
                 waits.open_attention(run, Attention.UNDO_FAILED, sentence, effect=one.effect, evidence=detail)
-        faults.point("end.before_commit")
-    faults.point("end.after_commit")
 
 
 def _end(claim: Claim) -> None:
     """End a failing or cancelling run, and begin its undoing where that was asked for."""
-    with transaction.atomic(durable=True):
+    with committing("end"):
         run = hold_claim(claim)
         to, kind = _END[RunState(run.state)]
         _close(claim, run, to, kind, {})
         if run.undo_after:
             move_run(run, RunState.COMPENSATING, due_at=Clock(), ended_at=None)
             wakeup.announce(run.ref)
-        faults.point("end.before_commit")
-    faults.point("end.after_commit")
 
 
 def _close(claim: Claim, run: Run, to: RunState, kind: EventKind, body: Mapping[str, object]) -> None:
@@ -112,7 +107,7 @@ def _close(claim: Claim, run: Run, to: RunState, kind: EventKind, body: Mapping[
 
 def _withdraw_unsent(claim: Claim) -> None:
     """Take back what never left: nobody is to be asked about it any more."""
-    with transaction.atomic(durable=True):
+    with committing("withdraw"):
         run = hold_claim(claim)
         for effect in Effect.objects.filter(
             run=run, state__in=[s.value for s in OPEN], open_sends=0

@@ -12,34 +12,62 @@ from dataclasses import dataclass
 from threading import Lock
 from types import MappingProxyType
 
-_BEATS = {
-    "claim": "a worker takes a run",
-    "intent": "an intent is recorded",
-    "sent": "the release of an effect is recorded, before its request",
-    "outcome": "the vendor's answer is recorded",
-    "adopt": "a receipt that a look-up found is taken over",
-    "late": "an answer is recorded that came after the lease was lost",
-    "checkpoint": "a checkpoint is written",
-    "suspend": "a run is put to wait",
-    "decision": "a person's decision is recorded",
-    "command": "an operator's command is carried out",
-    "undo": "the undo of an effect is recorded",
-    "end": "a run ends",
-}
-_CALLS = {
-    "vendor": "the request to the vendor",
-    "lookup": "the look-up at the vendor",
-}
+BEATS = MappingProxyType(
+    {
+        "start": "a run is started",
+        "claim": "a worker takes a run",
+        "heartbeat": "a worker extends its lease",
+        "intent": "an intent is recorded",
+        "sent": "the release of an effect is recorded, before its request",
+        "outcome": "the vendor's answer is recorded",
+        "looked": "a look-up that settled nothing is counted",
+        "adopt": "a receipt that a look-up found is taken over",
+        "doubt": "an effect is put before a person",
+        "late": "an answer is recorded that came after the lease was lost",
+        "round": "a new round of an effect is opened",
+        "reserve": "the tokens of a model call are reserved",
+        "bill": "a model's answer is recorded and billed",
+        "freeze": "a read's result is frozen",
+        "checkpoint": "a checkpoint is written",
+        "retry": "a failed step is put off to be executed again",
+        "suspend": "a run is put to wait",
+        "decision": "a person's decision is recorded",
+        "refusal": "a decision that could not be recorded is noted",
+        "command": "an operator's command is carried out",
+        "event": "an outside event is delivered",
+        "undo": "the intent of an undo is recorded",
+        "withdraw": "what a run has not sent is taken back",
+        "failing": "a run is turned towards its failure",
+        "end": "a run ends",
+        "hint": "which runs were announced to the workers is noted",
+        "due": "the sweeper ends a wait whose time has come",
+        "wake": "the sweeper wakes a run that nothing would wake",
+        "erase": "a run's seal key is destroyed",
+        "prune": "what retention no longer keeps is deleted",
+    }
+)
+"""Every commit of the engine, by what makes it."""
+
+CALLS = MappingProxyType(
+    {
+        "vendor": "the request to the vendor",
+        "lookup": "the look-up at the vendor",
+        "recheck": "the facts that an effect rests on are read",
+        "read": "a step reads from the world outside",
+        "model": "a step calls a model",
+    }
+)
+"""Every question of the engine to the world outside."""
 
 POINTS = MappingProxyType(
     {
         f"{beat}.{moment}_commit": f"{moment.capitalize()} the commit by which {what}."
-        for beat, what in _BEATS.items()
+        for beat, what in BEATS.items()
         for moment in ("before", "after")
     }
     | {
         f"{call}.{moment}_call": f"{moment.capitalize()} {what}."
-        for call, what in _CALLS.items()
+        for call, what in CALLS.items()
         for moment in ("before", "after")
     }
 )
@@ -60,13 +88,14 @@ class _Armed:
 
 
 _armed: dict[str, _Armed] = {}
+_watchers: list[Callable[[str], None]] = []
 _switched: set[str] = set()
 _lock = Lock()
 
 
 def point(name: str) -> None:
-    """Pass the point `name`. Does nothing, in well under 100 ns, while no point is armed in this process."""
-    if _armed:
+    """Pass the point `name`. Does nothing, in well under 100 ns, while nothing is armed or watched."""
+    if _armed or _watchers:
         _pass(name)
 
 
@@ -77,6 +106,18 @@ def arm(name: str, action: Callable[[], None], *, hit: int = 1) -> None:
         raise ValueError(f"hit must be 1 or more, not {hit}")
     with _lock:
         _armed[name] = _Armed(action, hit)
+
+
+@contextmanager
+def watched(watcher: Callable[[str], None]) -> Iterator[None]:
+    """For the block, `watcher` hears of every point that this process passes, before what is armed there acts."""
+    with _lock:
+        _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        with _lock:
+            _watchers.remove(watcher)
 
 
 def switch(name: str) -> bool:
@@ -113,6 +154,8 @@ def disarm_all() -> None:
 
 def _pass(name: str) -> None:
     _check(name, POINTS, "point")
+    for watcher in tuple(_watchers):
+        watcher(name)
     with _lock:
         armed = _armed.get(name)
         if armed is None:

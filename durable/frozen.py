@@ -11,9 +11,10 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import F, Q
 
+from durable.beats import committing, stating
 from durable.errors import BudgetExhausted, LeaseLost
 from durable.ledger import Place
 from durable.models import Budget, Frozen, Run
@@ -70,7 +71,7 @@ def keep(
         "result": json.dumps(result),
         "freshness": freshness,
     }
-    with connection.cursor() as cursor:
+    with stating("freeze"), connection.cursor() as cursor:
         cursor.execute(KEEP, values)
         if cursor.rowcount != 1:
             raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; nothing was frozen")
@@ -81,7 +82,7 @@ def reserve_model(claim: Claim, place: Place, model: str, args_digest: str, toke
 
     A call that a crash cut off keeps its old reservation as spent: the vendor may have billed it.
     """
-    with transaction.atomic(durable=True):
+    with committing("reserve"):
         run = hold_claim(claim)
         _bill_lost(run, place)
         room = Q(tokens_limit=None) | Q(tokens_limit__gte=F("tokens_used") + F("tokens_reserved") + tokens)
@@ -107,7 +108,7 @@ def reserve_model(claim: Claim, place: Place, model: str, args_digest: str, toke
 
 def bill_model(claim: Claim, frozen: Frozen, answer: Any, tokens: int) -> None:
     """Record a model's answer and what it cost in place of its reservation. Raises LeaseLost."""
-    with transaction.atomic(durable=True):
+    with committing("bill"):
         run = hold_claim(claim)
         Budget.objects.filter(pk=run.budget_id).update(
             tokens_reserved=F("tokens_reserved") - frozen.reserved, tokens_used=F("tokens_used") + tokens

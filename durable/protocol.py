@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from django.db import transaction
-
 from durable import clock, ledger, rounds, vault, waits
+from durable.beats import committing
 from durable.errors import (
     EffectFailed,
     EffectRefused,
@@ -146,7 +145,7 @@ def _another_ask(claim: Claim, effect: Effect, ask: Ask) -> Effect:
     """The step asks for something else under a key that has a record."""
     if effect.sends == 0:
         return rounds.replace(claim, effect, ask)
-    with transaction.atomic(durable=True):
+    with committing("doubt"):
         run = hold_claim(claim)
         sentence = (
             f"{effect.key} was sent with one payload, and the step now asks for another. "

@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from durable import clock, faults, vault
+from durable.beats import asking
 from durable.digest import plain
 from durable.errors import CannotSay, InDoubt, Invalid
 from durable.ledger import Ask, outcome
@@ -214,14 +215,13 @@ def look(effect: Effect, ask: Ask, run_ref: str) -> LookupAnswer | CannotSay | N
         return left
     if ask.look is None or faults.switch("lookup.skip"):
         return None
-    faults.point("lookup.before_call")
     try:
-        answer: object = ask.look(call_of(effect, ask, run_ref, LOOKUP_TIMEOUT))
+        with asking("lookup"):
+            answer: object = ask.look(call_of(effect, ask, run_ref, LOOKUP_TIMEOUT))
     except CannotSay as error:
         answer = error
     except Exception as error:
         answer = CannotSay(f"{type(error).__name__}: {error}")
-    faults.point("lookup.after_call")
     return _readable(answer)
 
 

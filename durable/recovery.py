@@ -13,10 +13,11 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Exists, OuterRef, Q
 
-from durable import answers, clock, faults, plan, rounds, stops, vault, waits, wakeup
+from durable import answers, clock, plan, rounds, stops, vault, waits, wakeup
+from durable.beats import committing, stating
 from durable.errors import Conflict, NotFound
 from durable.journal import ENGINE
 from durable.ledger import outcome
@@ -66,7 +67,7 @@ def sweep(otherwise: Callable[[str], None] | None = None) -> dict[str, int]:
 def hint(otherwise: Callable[[str], None] | None = None) -> int:
     """Announce runs that are due, and those whose lease ran out, to the workers."""
     values: dict[str, Any] = {"patience": max(PATIENCE, settings.SWEEP_SECONDS), "batch": BATCH}
-    with transaction.atomic(), connection.cursor() as cursor:
+    with committing("hint"), connection.cursor() as cursor:
         cursor.execute(_HINT, values)
         found = cursor.fetchall()
     for ref, again in found:
@@ -106,7 +107,7 @@ def _due_waits() -> list[Wait]:
 
 def _close(wait: Wait) -> None:
     """End a wait whose time has come: a timer is over, an event did not come, a gate was not decided."""
-    with transaction.atomic(durable=True):
+    with committing("due"):
         if wait.kind == WaitKind.GATE:
             locked = answers.lock(wait.run.ref, wait.pk)
             if not Wait.objects.filter(pk=wait.pk, deadline__lte=Clock()).exists():
@@ -129,7 +130,7 @@ def _lonely_runs() -> list[str]:
 
 
 def _wake(run_ref: str) -> None:
-    with transaction.atomic(durable=True):
+    with committing("wake"):
         run = lock_run(run_ref)
         if not waits.open_waits(run):
             waits.wake(run)
@@ -144,7 +145,7 @@ def _orphans() -> list[Effect]:
 
 
 def _call_person(effect: Effect) -> None:
-    with transaction.atomic(durable=True):
+    with committing("doubt"):
         run = lock_run(effect.run.ref)
         effect = outcome.locked(effect)
         if effect.state in UNSETTLED:
@@ -161,12 +162,13 @@ def look_again(effect: Effect) -> None:
     """Ask the vendor once more about an effect in doubt; adopt what is found and matches, else leave it to people."""
     later = max(pause(effect.looks + 1), settings.SWEEP_SECONDS)
     # Put off first: one that can't be looked up, ever, must not stand before all others.
-    Effect.objects.filter(pk=effect.pk).update(looks=effect.looks + 1, next_look_at=Clock() + later)
+    with stating("looked"):
+        Effect.objects.filter(pk=effect.pk).update(looks=effect.looks + 1, next_look_at=Clock() + later)
     plan.agents()  # a sweeper that has driven nothing yet has no tools to ask with
     ask = rounds.ask_of(effect)
     answer = look(effect, ask, effect.run.ref)
     verdict = judge(effect, ask, answer, clock.db_now(), may_send=False)
-    with transaction.atomic(durable=True):
+    with committing("adopt"):
         run = lock_run(effect.run.ref)
         effect = outcome.locked(effect)
         if effect.state != EffectState.IN_DOUBT:
@@ -179,5 +181,3 @@ def look_again(effect: Effect) -> None:
             for wait in asked:
                 close_wait(wait, WaitState.RESOLVED, by="sweeper")
             waits.wake(run)
-        faults.point("adopt.before_commit")
-    faults.point("adopt.after_commit")

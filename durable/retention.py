@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from durable import journal, runs
+from durable.beats import committing
 from durable.models import Checkpoint, Frozen, Run
 from durable.models.fields import Clock
 from durable.states import ENDED, EventKind
@@ -65,7 +65,7 @@ def prune(
 
 
 def _prune(run_ref: str, keep: timedelta, actor: str, reason: str) -> Pruned:
-    with transaction.atomic(durable=True):
+    with committing("prune"):
         run = lock_run(run_ref)
         if not prunable(keep).filter(pk=run.pk).exists():
             return Pruned()

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import F
 
 from durable import journal, tools, vault, waits
+from durable.beats import asking, committing
 from durable.errors import BudgetExhausted, Conflict, Invalid
 from durable.gatekeeper import Requirement, gatekeeper
 from durable.ledger import Ask, Place, gating, outcome
@@ -54,7 +54,8 @@ def as_decided(effect: Effect, ask: Ask) -> Ask:
 def read_facts(ask: Ask, key: str, run_ref: str) -> Mapping[str, Any]:
     """Read the tool's declared facts at the vendor. No transaction may be open."""
     assert ask.recheck is not None
-    return dict(ask.recheck(Call(key=key, run=run_ref, timeout=LOOKUP_TIMEOUT, args=ask.proposal.args)))
+    with asking("recheck"):
+        return dict(ask.recheck(Call(key=key, run=run_ref, timeout=LOOKUP_TIMEOUT, args=ask.proposal.args)))
 
 
 def changed_facts(effect: Effect, ask: Ask, run_ref: str) -> Changed | None:
@@ -81,7 +82,7 @@ def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
     run = Run.objects.select_related("parent").get(pk=claim.run_id)
     if ask.recheck is not None and gating.requirement(run, ask, link=effect.link) is not None:
         facts = read_facts(ask, effect.key, claim.run_ref)
-    with transaction.atomic(durable=True):
+    with committing("round"):
         run = hold_claim(claim)
         effect = outcome.locked(effect)
         if effect.sends:
@@ -110,7 +111,7 @@ def reopen(
     claim: Claim, effect: Effect, decided: Ask, sentence: str, *, facts: Mapping[str, Any] | None = None
 ) -> Effect:
     """Ask people again about the same payload, because their yes no longer carries it; `sentence` says why."""
-    with transaction.atomic(durable=True):
+    with committing("round"):
         run = hold_claim(claim)
         effect = outcome.locked(effect)
         needed = gating.asked_again(run, decided, sentence)

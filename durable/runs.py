@@ -10,9 +10,10 @@ import secrets
 import time
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 
-from durable import faults, plan, vault, waits, wakeup
+from durable import plan, vault, waits, wakeup
+from durable.beats import committing
 from durable.checkpoints import Snapshot, write
 from durable.digest import digest
 from durable.errors import Conflict, Invalid
@@ -64,15 +65,13 @@ def start(
             return earlier
     mode = durability or found.durability
     try:
-        with transaction.atomic(durable=True):
+        with committing("start"):
             run = _create(found, payload, input_digest, actor, key, mode, ref or new_ref())
-            faults.point("command.before_commit")
     except IntegrityError:
         earlier = _started(key, input_digest) if key is not None else None
         if earlier is None:
             raise
         return earlier
-    faults.point("command.after_commit")
     return run
 
 
@@ -150,7 +149,7 @@ def _create(
 def hold(run_ref: str, *, actor: str, reason: str) -> None:
     """Stop a run where it stands: nothing more leaves, until somebody releases it. Raises Conflict for an ended run."""
     check_actor(actor, reason)
-    with transaction.atomic(durable=True):
+    with committing("command"):
         run = lock_run(run_ref)
         if run.held:
             raise Conflict(f"{run_ref} is held already")
@@ -161,22 +160,18 @@ def hold(run_ref: str, *, actor: str, reason: str) -> None:
         record(run, EventKind.HELD, actor=actor, words=reason)
         if run.state == RunState.QUEUED:
             move_run(run, RunState.SUSPENDED)
-        faults.point("command.before_commit")
-    faults.point("command.after_commit")
 
 
 def release(run_ref: str, *, actor: str, reason: str) -> None:
     """Let a held run go on from where it stands."""
     check_actor(actor, reason)
-    with transaction.atomic(durable=True):
+    with committing("command"):
         run = lock_run(run_ref)
         if not run.held:
             raise Conflict(f"{run_ref} is not held")
         unhold(run, by=actor)
         record(run, EventKind.RELEASED, actor=actor, words=reason)
         waits.wake(run)  # not where it is stuck: then it goes on waiting for a person
-        faults.point("command.before_commit")
-    faults.point("command.after_commit")
 
 
 def unhold(run: Run, *, by: str) -> None:
@@ -192,14 +187,12 @@ def cancel(run_ref: str, *, actor: str, reason: str, undo: bool = False) -> None
     `undo`, undone.
     """
     check_actor(actor, reason)
-    with transaction.atomic(durable=True):
+    with committing("command"):
         run = lock_run(run_ref)
         if run.state in ENDED or run.state in (RunState.CANCELLING, RunState.COMPENSATING):
             raise Conflict(f"{run_ref} is {run.state} already")
         record(run, EventKind.CANCEL_ASKED, actor=actor, words=reason, body={"undo": undo})
         to_cancelling(run, undo=undo, by=actor)
-        faults.point("command.before_commit")
-    faults.point("command.after_commit")
 
 
 def to_cancelling(run: Run, *, undo: bool, by: str) -> None:
@@ -213,7 +206,7 @@ def to_cancelling(run: Run, *, undo: bool, by: str) -> None:
 def compensate(run_ref: str, *, actor: str, reason: str) -> None:
     """Undo what an ended run has applied, in reverse order. Raises Conflict for a run that goes on, or was undone."""
     check_actor(actor, reason)
-    with transaction.atomic(durable=True):
+    with committing("command"):
         run = lock_run(run_ref)
         if run.state not in (RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED):
             raise Conflict(
@@ -222,5 +215,3 @@ def compensate(run_ref: str, *, actor: str, reason: str) -> None:
         record(run, EventKind.COMPENSATION_ASKED, actor=actor, words=reason)
         move_run(run, RunState.COMPENSATING, due_at=Clock())
         wakeup.announce(run.ref)
-        faults.point("command.before_commit")
-    faults.point("command.after_commit")

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
 
-from durable import faults
+from durable.beats import asking
 from durable.errors import InDoubt, LeaseLost, NotSent, Suspension, VendorRefused
 from durable.ledger import Ask, Sending, outcome
 from durable.models import Effect
@@ -34,9 +34,8 @@ def send(claim: Claim, effect: Effect, ask: Ask, sending: Sending) -> Effect:
     if left <= 0:
         return outcome.not_sent(claim, effect, "the time to send had passed before the request began")
     try:
-        faults.point("vendor.before_call")
-        receipt = checked(ask.send(call_of(effect, ask, claim.run_ref, left)))
-        faults.point("vendor.after_call")
+        with asking("vendor"):
+            receipt = checked(ask.send(call_of(effect, ask, claim.run_ref, left)))
     except NotSent as error:
         effect = outcome.not_sent(claim, effect, str(error))
         later = error.retry_after or max(pause(effect.sends), timedelta(milliseconds=100))

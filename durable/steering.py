@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import transaction
-
-from durable import answers, faults, plan, vault, waits, wakeup
+from durable import answers, plan, vault, waits, wakeup
+from durable.beats import committing
 from durable.checkpoints import Snapshot, load, snapshot, write
 from durable.errors import Conflict, Incompatible, Invalid, NotFound
 from durable.journal import record
@@ -40,7 +39,7 @@ def retry(run_ref: str, *, actor: str, reason: str) -> None:
     Raises Conflict for any other run, and while an effect of it is in doubt: that needs a verdict first.
     """
     check_actor(actor, reason)
-    with transaction.atomic(durable=True):
+    with committing("command"):
         run = lock_run(run_ref)
         stuck = [w for w in waits.open_waits(run, WaitKind.ATTENTION) if w.effect_id is None]
         at_rest = run.state == RunState.SUSPENDED or (run.state in ENDING and run.lease_until is None)
@@ -53,8 +52,6 @@ def retry(run_ref: str, *, actor: str, reason: str) -> None:
             waits.wake(run)
         else:
             _queue(run)
-        faults.point("command.before_commit")
-    faults.point("command.after_commit")
 
 
 def skip(run_ref: str, *, actor: str, reason: str, to: str | None = None) -> None:
@@ -64,7 +61,7 @@ def skip(run_ref: str, *, actor: str, reason: str, to: str | None = None) -> Non
     in doubt, Invalid for a step that the agent does not have.
     """
     check_actor(actor, reason)
-    with transaction.atomic(durable=True):
+    with committing("command"):
         run = _at_rest(lock_run(run_ref))
         agent = plan.get(run.agent)
         target = to if to is not None else _next(agent, run.step)
@@ -88,8 +85,6 @@ def skip(run_ref: str, *, actor: str, reason: str, to: str | None = None) -> Non
         _close(waits.open_waits(run), by=actor)
         Run.objects.filter(pk=run.pk).update(tries=0, crashes=0, error="")
         _queue(run)
-        faults.point("command.before_commit")
-    faults.point("command.after_commit")
 
 
 def edit_state(run_ref: str, state: dict[str, Any], *, actor: str, reason: str) -> None:
@@ -101,7 +96,7 @@ def edit_state(run_ref: str, state: dict[str, Any], *, actor: str, reason: str) 
     check_json(state, "state")
     if not isinstance(state, dict):
         raise Invalid("state", "must be an object")
-    with transaction.atomic(durable=True):
+    with committing("command"):
         run = _at_rest(lock_run(run_ref))
         try:
             plan.get(run.agent).check_state(state)
@@ -111,8 +106,6 @@ def edit_state(run_ref: str, state: dict[str, Any], *, actor: str, reason: str) 
         snap.state = state
         write(run, snap, CheckpointKind.EDIT, attempt=run.attempt)
         record(run, EventKind.STATE_EDITED, actor=actor, words=reason, body={"version": run.version})
-        faults.point("command.before_commit")
-    faults.point("command.after_commit")
 
 
 def fork(run_ref: str, version: int, *, actor: str, reason: str) -> Run:
@@ -122,7 +115,7 @@ def fork(run_ref: str, version: int, *, actor: str, reason: str) -> Run:
     something of the parent is pending or in doubt, NotFound for a checkpoint that is not kept.
     """
     check_actor(actor, reason)
-    with transaction.atomic(durable=True):
+    with committing("command"):
         parent = lock_run(run_ref)
         _may_fork(parent)
         checkpoint = Checkpoint.objects.filter(run=parent, version=version).first()
@@ -142,8 +135,6 @@ def fork(run_ref: str, version: int, *, actor: str, reason: str) -> Run:
             body={"agent": run.agent, "input": run.input_digest, "parent": run_ref, "version": version},
         )
         wakeup.announce(run.ref)
-        faults.point("command.before_commit")
-    faults.point("command.after_commit")
     return run
 
 

@@ -7,9 +7,10 @@ import threading
 from datetime import timedelta
 from typing import Any
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, connection
 
-from durable import checkpoints, claims, faults, journal, waits
+from durable import checkpoints, claims, journal, waits
+from durable.beats import committing
 from durable.checkpoints import Snapshot
 from durable.context import RunContext
 from durable.digest import plain
@@ -120,7 +121,7 @@ def retry(claim: Claim, step: Step, snap: Snapshot, error: Exception, place: str
     Raises Stopping for a run that is to end: there nothing is executed again.
     """
     sentence = _sentence(f"step {snap.step} failed: {_words_of(error)}", place)
-    with transaction.atomic(durable=True):
+    with committing("retry"):
         run = hold_claim(claim)
         if run.state in ENDING:
             raise Stopping(f"{run.ref} is {run.state}")
@@ -175,7 +176,7 @@ def give_up(claim: Claim, snap: Snapshot, words: str) -> None:
             checkpoints.save(claim, snap, sync=False)
         except BudgetExhausted:
             snap.refused = True  # it fails from the checkpoint before
-    with transaction.atomic(durable=True):
+    with committing("failing"):
         run = hold_claim(claim)
         if run.state in ENDING:
             raise Stopping(f"{run.ref} is {run.state}")
@@ -198,7 +199,7 @@ def complete(claim: Claim, snap: Snapshot, context: RunContext) -> None:
         )
     final = snap.copied()
     checkpoints.advance(final, "", context.state, context.said)
-    with transaction.atomic(durable=True):
+    with committing("end"):
         run = hold_claim(claim)
         if run.held or run.state in ENDING:
             raise Stopping(f"{run.ref} is to stop")
@@ -207,5 +208,3 @@ def complete(claim: Claim, snap: Snapshot, context: RunContext) -> None:
         journal.record(run, EventKind.COMPLETED, actor=claim.actor, body={"attempt": claim.attempt})
         claims.let_go(run, claim.attempt, AttemptEnd.ENDED)
         move_run(run, RunState.COMPLETED, result=plain(context.result, "result"), error="")
-        faults.point("end.before_commit")
-    faults.point("end.after_commit")

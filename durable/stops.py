@@ -5,12 +5,13 @@ An order is read by every release check, so it works with the broker down: a run
 
 from __future__ import annotations
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.db.models import BigIntegerField, Exists, OuterRef
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
 from durable import journal, waits
+from durable.beats import committing, stating
 from durable.errors import Conflict, Invalid
 from durable.models import Stop, Wait
 from durable.models.fields import Clock
@@ -29,7 +30,7 @@ def order(scope: str, name: str = "", *, actor: str, reason: str) -> Stop:
     if (scope == "all") != (name == ""):
         raise Invalid("name", "names the agent or tool to stop; a stop of everything has none")
     try:
-        with transaction.atomic():
+        with committing("command"):
             return Stop.objects.create(scope=scope, name=name, actor=actor, reason=reason)
     except IntegrityError:
         raise Conflict(f"{scope} {name} is stopped already".replace("  ", " ")) from None
@@ -41,7 +42,9 @@ def lift(stop_id: int, *, actor: str, reason: str) -> int:
     The reason stands in the ledger of each run that goes on. Raises Conflict where the order is lifted already.
     """
     check_actor(actor, reason)
-    if not Stop.objects.filter(pk=stop_id, lifted_at=None).update(lifted_at=Clock(), lifted_by=actor):
+    with stating("command"):
+        lifted = Stop.objects.filter(pk=stop_id, lifted_at=None).update(lifted_at=Clock(), lifted_by=actor)
+    if not lifted:
         raise Conflict("the order is lifted already")
     stopped = Wait.objects.filter(kind=WaitKind.HOLD.value, state=WaitState.OPEN.value, detail__stop=stop_id)
     count = 0
@@ -52,7 +55,7 @@ def lift(stop_id: int, *, actor: str, reason: str) -> int:
 
 def let_go(wait: Wait, *, actor: str, reason: str = "") -> bool:
     """Let a run go on from the hold of a lifted order. False where something else had ended that hold before."""
-    with transaction.atomic():
+    with committing("command"):
         run = lock_run(wait.run.ref)
         if not waits.resolve(run, wait, by=actor):
             return False

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db import transaction
-
-from durable import claims, faults, waits, wakeup
+from durable import claims, waits, wakeup
+from durable.beats import committing
 from durable.checkpoints import Snapshot, write
 from durable.errors import Stopping
 from durable.models import Run, Stop, Wait
@@ -29,7 +28,7 @@ def suspend(
     for a run that was cancelled meanwhile: nobody is to be asked for what it wanted on its way forward. Then
     nothing is written.
     """
-    with transaction.atomic(durable=True):
+    with committing("suspend"):
         run = hold_claim(claim)
         if run.state in ENDING and not ending:
             raise Stopping(f"{run.ref} is {run.state}")
@@ -40,8 +39,6 @@ def suspend(
         still = [wait.state == WaitState.OPEN for wait in opened]
         _rest(run, answered=not all(still) or not still)
         claims.let_go(run, claim.attempt, AttemptEnd.SUSPENDED)
-        faults.point("suspend.before_commit")
-    faults.point("suspend.after_commit")
     return RunState(run.state)
 
 

@@ -14,6 +14,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
 
+from durable.beats import stating
 from durable.digest import canonical, sha256
 from durable.errors import InterlockError
 from durable.models import Run, Sealed, SealKey
@@ -87,4 +88,5 @@ def read(sealed: Sealed) -> Any:
 
 def destroy(run: Run) -> None:
     """Destroy the run's key for ever: what was sealed under it can't be read again."""
-    SealKey.objects.filter(run=run, destroyed_at=None).update(wrapped=None, destroyed_at=Clock())
+    with stating("erase"):
+        SealKey.objects.filter(run=run, destroyed_at=None).update(wrapped=None, destroyed_at=Clock())

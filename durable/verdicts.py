@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db import transaction
-
-from durable import clock, faults, journal, ledger, runs, vault, waits, wakeup
+from durable import clock, journal, ledger, runs, vault, waits, wakeup
+from durable.beats import committing
 from durable.errors import Conflict, Invalid, NotFound
 from durable.ledger import outcome
 from durable.ledger.record import give_back
@@ -56,13 +55,11 @@ def outlook(effect: Effect) -> Outlook:
 def happened(effect_key: str, *, actor: str, reason: str, receipt_id: str) -> None:
     """Settle an effect in doubt as applied, with the vendor's receipt that a person found."""
     receipt_id = _check_receipt(actor, reason, receipt_id)
-    with transaction.atomic(durable=True):
+    with committing("command"):
         run, effect = _lock(effect_key)
         _say(run, effect, "happened", actor, reason)
         _apply(run, effect, receipt_id, actor)
         waits.wake(run)
-        faults.point("command.before_commit")
-    faults.point("command.after_commit")
 
 
 def did_not(effect_key: str, *, actor: str, reason: str) -> None:
@@ -70,7 +67,7 @@ def did_not(effect_key: str, *, actor: str, reason: str) -> None:
     be said.
     """
     runs.check_actor(actor, reason)
-    with transaction.atomic(durable=True):
+    with committing("command"):
         run, effect = _lock(effect_key)
         facts = ledger.facts_of(effect)
         now, quiet = clock.db_now(), quiet_from(effect, facts)
@@ -90,8 +87,6 @@ def did_not(effect_key: str, *, actor: str, reason: str) -> None:
         for wait in waits.of_effect(effect):
             close_wait(wait, WaitState.RESOLVED, by=actor)
         waits.wake(run)
-        faults.point("command.before_commit")
-    faults.point("command.after_commit")
 
 
 def undo(effect_key: str, *, actor: str, reason: str, receipt_id: str) -> None:
@@ -100,15 +95,13 @@ def undo(effect_key: str, *, actor: str, reason: str, receipt_id: str) -> None:
     Raises Conflict for an effect that is itself an undo.
     """
     receipt_id = _check_receipt(actor, reason, receipt_id)
-    with transaction.atomic(durable=True):
+    with committing("command"):
         run, effect = _lock(effect_key)
         if effect.undo_of_id is not None or run.state in FINAL:
             raise Conflict(f"{effect_key}: {run.ref} is {run.state}; an undo is not undone again")
         _say(run, effect, "undo", actor, reason)
         _apply(run, effect, receipt_id, actor)
         _turn_back(run, actor)
-        faults.point("command.before_commit")
-    faults.point("command.after_commit")
 
 
 def ask_again(effect_key: str, *, actor: str, reason: str) -> None:
@@ -117,7 +110,7 @@ def ask_again(effect_key: str, *, actor: str, reason: str) -> None:
     Raises Conflict unless the run still stands at the step that asked for it.
     """
     runs.check_actor(actor, reason)
-    with transaction.atomic(durable=True):
+    with committing("command"):
         found = _find(effect_key)
         run = lock_run(found.run.ref)
         effect = outcome.locked(found)
@@ -133,8 +126,6 @@ def ask_again(effect_key: str, *, actor: str, reason: str) -> None:
             )
         _say(run, effect, "ask again", actor, reason)
         move_effect(effect, EffectState.WITHDRAWN)
-        faults.point("command.before_commit")
-    faults.point("command.after_commit")
 
 
 def acknowledge(effect_key: str, *, actor: str, reason: str) -> None:
@@ -144,7 +135,7 @@ def acknowledge(effect_key: str, *, actor: str, reason: str) -> None:
     Raises Conflict where the effect is not settled, or nothing about it is open.
     """
     runs.check_actor(actor, reason)
-    with transaction.atomic(durable=True):
+    with committing("command"):
         found = _find(effect_key)
         run = lock_run(found.run.ref)
         effect = outcome.locked(found)
@@ -158,8 +149,6 @@ def acknowledge(effect_key: str, *, actor: str, reason: str) -> None:
         for wait in asked:
             close_wait(wait, WaitState.RESOLVED, by=actor)
         waits.wake(run)
-        faults.point("command.before_commit")
-    faults.point("command.after_commit")
 
 
 def _check_receipt(actor: str, reason: str, receipt_id: str) -> str:

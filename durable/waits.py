@@ -14,6 +14,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from durable import journal, wakeup
+from durable.beats import committing
 from durable.errors import Conflict, Invalid, NotFound
 from durable.models import Effect, Run, Signal, Wait
 from durable.models.fields import Clock
@@ -178,7 +179,7 @@ def deliver(run_ref: str, name: str, payload: Any, *, dedupe: str) -> bool:
     check_json(payload, "payload")
     if not name or not dedupe:
         raise Invalid("name" if not name else "dedupe", "must not be empty")
-    with transaction.atomic():
+    with committing("event"):
         run = lock_run(run_ref)
         if run.state in ENDED:
             raise Conflict(f"{run_ref} is {run.state}; it waits for nothing any more")

@@ -13,6 +13,7 @@ from functools import partial
 from celery import current_app
 from django.db import Error, transaction
 
+from durable.beats import stating
 from durable.models import Run
 
 log = logging.getLogger(__name__)
@@ -33,7 +34,8 @@ def _tell(run_ref: str) -> None:
     """Publish; where nobody hears it, take back the note that it was announced: the next sweep finds the run."""
     if not publish(run_ref):
         try:
-            Run.objects.filter(ref=run_ref).update(hinted_at=None)
+            with stating("hint"):
+                Run.objects.filter(ref=run_ref).update(hinted_at=None)
         except Error as error:  # the sweeper finds it a little later
             log.warning("no hint for %s, and the database is away: %s", run_ref, type(error).__name__)
 

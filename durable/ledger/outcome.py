@@ -11,7 +11,8 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
-from durable import faults, journal, vault, waits
+from durable import journal, vault, waits
+from durable.beats import committing
 from durable.digest import plain
 from durable.errors import Conflict, Invalid
 from durable.ledger import purse
@@ -36,12 +37,9 @@ def locked(effect: Effect) -> Effect:
 
 def applied(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bool = False) -> Effect:
     """Record that the vendor acted, with its receipt. Raises LeaseLost, ReceiptTaken."""
-    beat = "adopt" if adopted else "outcome"
-    with transaction.atomic(durable=True):
+    with committing("adopt" if adopted else "outcome"):
         run = hold_claim(claim)
         effect = apply(run, locked(effect), receipt, claim.seal_key, actor=claim.actor, adopted=adopted)
-        faults.point(f"{beat}.before_commit")
-    faults.point(f"{beat}.after_commit")
     return effect
 
 
@@ -91,7 +89,7 @@ def failed(claim: Claim, effect: Effect, code: str, message: str) -> Effect:
     stays pending.
     """
     code, message = _vendors_words(code, 100), _vendors_words(message)
-    with transaction.atomic(durable=True):
+    with committing("outcome"):
         run = hold_claim(claim)
         effect = locked(effect)
         if effect.open_sends > 1:
@@ -116,26 +114,22 @@ def failed(claim: Claim, effect: Effect, code: str, message: str) -> Effect:
                 body={"code": code},
                 words=message,
             )
-        faults.point("outcome.before_commit")
-    faults.point("outcome.after_commit")
     effect.refresh_from_db()
     return effect
 
 
 def not_sent(claim: Claim, effect: Effect, message: str) -> Effect:
     """Record that the last request certainly had no effect; the same may be released again."""
-    with transaction.atomic(durable=True):
+    with committing("outcome"):
         run = hold_claim(claim)
         effect = locked(effect)
         _answered(run, effect, EventKind.NOT_SENT, claim.actor, {}, _vendors_words(message))
-        faults.point("outcome.before_commit")
-    faults.point("outcome.after_commit")
     return effect
 
 
 def no_answer(claim: Claim, effect: Effect, message: str, *, saved: bool) -> Effect:
     """Record that nobody can tell whether the last request landed. The effect stays pending; reconciling decides."""
-    with transaction.atomic(durable=True):
+    with committing("outcome"):
         run = hold_claim(claim)
         effect = locked(effect)
         if saved:
@@ -148,19 +142,15 @@ def no_answer(claim: Claim, effect: Effect, message: str, *, saved: bool) -> Eff
             body={"saved": saved},
             words=_vendors_words(message),
         )
-        faults.point("outcome.before_commit")
-    faults.point("outcome.after_commit")
     effect.refresh_from_db()
     return effect
 
 
 def doubt(claim: Claim, effect: Effect, reason: Attention, sentence: str, evidence: dict[str, Any]) -> Wait:
     """Put an unsettled effect before a person, with what is known. Returns the open wait."""
-    with transaction.atomic(durable=True):
+    with committing("doubt"):
         run = hold_claim(claim)
         wait = put_in_doubt(run, locked(effect), reason, sentence, evidence)
-        faults.point("outcome.before_commit")
-    faults.point("outcome.after_commit")
     return wait
 
 
@@ -176,7 +166,7 @@ def put_in_doubt(
 
 def looked(claim: Claim, effect: Effect, found: str) -> None:
     """Count a look-up that settled nothing."""
-    with transaction.atomic():
+    with committing("looked"):
         run = hold_claim(claim)
         Effect.objects.filter(pk=effect.pk).update(looks=F("looks") + 1)
         journal.record(
@@ -187,7 +177,7 @@ def looked(claim: Claim, effect: Effect, found: str) -> None:
 
 def late(run_ref: str, effect_key: str, actor: str, receipt: Receipt | None, message: str) -> None:
     """Add what a worker learned after it had lost its lease. Changes no state; a second receipt raises an alarm."""
-    with transaction.atomic(durable=True):
+    with committing("late"):
         run = lock_run(run_ref)
         effect = Effect.objects.select_for_update(of=("self",)).get(key=effect_key)
         body: dict[str, Any] = {} if receipt is None else {"receipt": receipt.id}
@@ -204,8 +194,6 @@ def late(run_ref: str, effect_key: str, actor: str, receipt: Receipt | None, mes
             elif effect.state in UNSETTLED:
                 Effect.objects.filter(pk=effect.pk).update(next_look_at=Clock())
                 waits.wake(run)
-        faults.point("late.before_commit")
-    faults.point("late.after_commit")
 
 
 def _alarm(run: Run, effect: Effect, receipt_id: str) -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 
-from durable import faults, journal, vault
+from durable import journal, vault
+from durable.beats import committing
 from durable.digest import keyed_hash
 from durable.errors import Stopping
 from durable.gatekeeper import Requirement, gatekeeper
@@ -46,7 +46,7 @@ def record(
     as never happened, to which the new key is linked. Without `send` the effect stays pending, to be released by
     itself. Raises LeaseLost, Stopping, BudgetExhausted; then nothing is written.
     """
-    with transaction.atomic(durable=True):
+    with committing("intent" if ask.undo_of is None else "undo"):
         run = hold_claim(claim)
         _may_intend(run, ask)
         once_per = ask.once_per(settings.INTERLOCK_HASH_KEY)
@@ -61,8 +61,6 @@ def record(
         if needed is not None:
             open_gate(run, effect, needed)
         sending = send_out(claim, run, effect, ask) if send and needed is None else None
-        faults.point("intent.before_commit")
-    faults.point("intent.after_commit")
     return Recorded(effect, sending)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db import transaction
 from django.db.models import F, Q
 
-from durable import clock, faults, journal
+from durable import clock, journal
+from durable.beats import committing
 from durable.errors import BudgetExhausted, Conflict, Stopping
 from durable.gatekeeper import gatekeeper
 from durable.ledger import gating
@@ -68,7 +68,7 @@ def release(claim: Claim, effect: Effect, ask: Ask) -> Released:
 
     Raises LeaseLost, Stopping or BudgetExhausted; then nothing is written and nothing may be sent.
     """
-    with transaction.atomic(durable=True):
+    with committing("sent"):
         run = hold_claim(claim)
         if run.state in ENDING and ask.undo_of is None:
             raise Stopping(f"{run.ref} is {run.state}")
@@ -78,8 +78,6 @@ def release(claim: Claim, effect: Effect, ask: Ask) -> Released:
         if refused:
             return Released(effect, refused=refused)
         sending = send_out(claim, run, effect, ask)
-        faults.point("sent.before_commit")
-    faults.point("sent.after_commit")
     return Released(effect, sending)
 
 

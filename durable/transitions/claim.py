@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import connection
 
+from durable.beats import stating
 from durable.errors import LeaseLost, NotFound
 from durable.models import Run
 
@@ -65,7 +66,7 @@ def hold_claim(claim: Claim) -> Run:
 def still_held(claim: Claim) -> bool:
     """Extend the lease (the heartbeat). False means that the attempt is over and its worker must stop."""
     values: list[Any] = [claim.lease, claim.run_id, claim.attempt, claim.nonce]
-    with connection.cursor() as cursor:
+    with stating("heartbeat"), connection.cursor() as cursor:
         cursor.execute(
             f"UPDATE durable_run SET lease_until = clock_timestamp() + %s WHERE {_HELD} "
             "RETURNING held OR state = 'cancelling'",

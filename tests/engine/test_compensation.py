@@ -54,7 +54,7 @@ def test_an_undo_is_an_effect_with_intent_sent_and_outcome(vendor: Vendor) -> No
     assert tools.effect(run, "pay:undo").undo_of == tools.effect(run)
 
 
-@pytest.mark.parametrize("point", ["intent.before_commit", "intent.after_commit", "vendor.before_call"])
+@pytest.mark.parametrize("point", ["undo.before_commit", "undo.after_commit", "vendor.before_call"])
 @pytest.mark.parametrize("hit", [1, 2, 3])
 def test_a_crash_on_the_way_back_undoes_nothing_twice(vendor: Vendor, point: str, hit: int) -> None:
     crashed(vendor, point, hit)

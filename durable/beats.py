@@ -1,0 +1,41 @@
+"""The beats of the engine: every commit and every question to a vendor goes through one of these three blocks.
+
+So each has its fault points, one before and one after, and none can be forgotten: a process can be killed there, and
+what follows be shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import transaction
+
+from durable import faults
+
+
+@contextmanager
+def committing(beat: str) -> Iterator[None]:
+    """One transaction for the block, never inside another; `beat` is one of `faults.BEATS`."""
+    with transaction.atomic(durable=True):
+        yield
+        faults.point(f"{beat}.before_commit")
+    faults.point(f"{beat}.after_commit")
+
+
+@contextmanager
+def stating(beat: str) -> Iterator[None]:
+    """A block of one statement that commits by itself: no round trip is spent on opening and closing."""
+    faults.point(f"{beat}.before_commit")
+    yield
+    faults.point(f"{beat}.after_commit")
+
+
+@contextmanager
+def asking(call: str) -> Iterator[None]:
+    """One question to the world outside; `call` is one of `faults.CALLS`. However it ends, its end is passed."""
+    faults.point(f"{call}.before_call")
+    try:
+        yield
+    finally:
+        faults.point(f"{call}.after_call")
