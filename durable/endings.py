@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from durable import answers, claims, compensation, journal, rounds, vault, waits, wakeup
+from durable import answers, claims, compensation, frozen, journal, rounds, vault, waits, wakeup
 from durable.beats import committing
 from durable.compensation import Undone
 from durable.errors import Invalid, Stopping, Suspension, UnknownTool
@@ -98,8 +98,9 @@ def _end(claim: Claim) -> None:
 
 
 def _close(claim: Claim, run: Run, to: RunState, kind: EventKind, body: Mapping[str, object]) -> None:
-    """Withdraw a locked run's waits, note its end, and let it go."""
+    """Withdraw a locked run's waits, bill what it has reserved, note its end, and let it go."""
     waits.withdraw_all(run, by=ENGINE)
+    frozen.bill_left(run)
     journal.record(run, kind, actor=claim.actor, body=body)
     claims.let_go(run, claim.attempt, AttemptEnd.ENDED)
     move_run(run, to)

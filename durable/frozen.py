@@ -21,7 +21,7 @@ from durable.models import Budget, Frozen, Run
 from durable.models.fields import Clock
 from durable.text import MAX_DEPTH, mend
 from durable.transitions import Claim, hold_claim
-from durable.transitions.hot import KEEP
+from durable.transitions.hot import BILL_LEFT, KEEP
 
 
 def at(claim: Claim, place: Place, tool: str, args_digest: str) -> Frozen | None:
@@ -113,7 +113,19 @@ def bill_model(claim: Claim, frozen: Frozen, answer: Any, tokens: int) -> None:
         Budget.objects.filter(pk=run.budget_id).update(
             tokens_reserved=F("tokens_reserved") - frozen.reserved, tokens_used=F("tokens_used") + tokens
         )
-        Frozen.objects.filter(pk=frozen.pk).update(answered=True, result=answer, tokens=tokens, reserved=0)
+        Frozen.objects.filter(pk=frozen.pk).update(
+            answered=True, result=answer, tokens=F("tokens") + tokens, reserved=0
+        )
+
+
+def bill_left(run: Run) -> None:
+    """Bill what a locked run, that is about to end, still has reserved: calls that were cut off and never repeated.
+
+    Their vendor may have billed them, so they count as spent. A reservation that nobody comes back to would stand
+    for ever, in the way of every run that shares the budget.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(BILL_LEFT, {"run": run.pk, "budget": run.budget_id})
 
 
 def _bill_lost(run: Run, place: Place) -> None:
@@ -124,4 +136,6 @@ def _bill_lost(run: Run, place: Place) -> None:
         Budget.objects.filter(pk=run.budget_id).update(
             tokens_reserved=F("tokens_reserved") - lost.reserved, tokens_used=F("tokens_used") + lost.reserved
         )
-        Frozen.objects.filter(pk=lost.pk).update(reserved=0, answered=True)
+        Frozen.objects.filter(pk=lost.pk).update(
+            tokens=F("tokens") + F("reserved"), reserved=0, answered=True
+        )

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import DatabaseError, connection
 
-from durable import checkpoints, claims, journal, waits
+from durable import checkpoints, claims, frozen, journal, waits
 from durable.beats import committing
 from durable.checkpoints import Snapshot
 from durable.context import RunContext
@@ -205,6 +205,7 @@ def complete(claim: Claim, snap: Snapshot, context: RunContext) -> None:
             raise Stopping(f"{run.ref} is to stop")
         checkpoints.write(run, final, CheckpointKind.END, attempt=claim.attempt)
         waits.withdraw_all(run, by=ENGINE)
+        frozen.bill_left(run)
         journal.record(run, EventKind.COMPLETED, actor=claim.actor, body={"attempt": claim.attempt})
         claims.let_go(run, claim.attempt, AttemptEnd.ENDED)
         move_run(run, RunState.COMPLETED, result=plain(context.result, "result"), error="")

@@ -76,7 +76,7 @@ class Frozen(models.Model):
     """A result that a replay gets back instead of asking again: a read, or a model's answer.
 
     `fresh_until` is null for what never ages. A model call is reserved (`answered` false) before it is asked and
-    billed in `tokens` after.
+    billed after; `tokens` adds up all calls at this place, those included that a crash cut off.
     """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="frozen")

@@ -1,8 +1,9 @@
 """The fused statements of the hot path: one round trip and one commit each, however long the run.
 
-`CLAIM` takes a due run; `CHECKPOINT` ends a step; `KEEP` freezes what a read returned. Each checks and writes in one
-statement, so that no reader ever sees half of it. The answer of `CHECKPOINT` tells the worker what it must know before
-the next step: whether the deadline is over and whether an operator holds the run.
+`CLAIM` takes a due run; `CHECKPOINT` ends a step; `KEEP` freezes what a read returned; `BILL_LEFT` settles tokens where
+a run ends. Each checks and writes in one statement, so that no reader ever sees half of it. The answer of `CHECKPOINT`
+tells the worker what it must know before the next step: whether the deadline is over and whether an operator holds
+the run.
 """
 
 from __future__ import annotations
@@ -95,5 +96,18 @@ SELECT id, %(step)s, %(visit)s, %(ordinal)s, %(tool)s, %(digest)s, %(result)s::j
 FROM fenced
 ON CONFLICT (run_id, step, visit, ordinal) DO UPDATE
 SET tool = excluded.tool, args_digest = excluded.args_digest, result = excluded.result, answered = true, reserved = 0,
+    tokens = durable_frozen.tokens + durable_frozen.reserved,
     fetched_at = excluded.fetched_at, fresh_until = excluded.fresh_until
+"""
+
+BILL_LEFT = """
+WITH cut_off AS (
+    SELECT id, reserved FROM durable_frozen WHERE run_id = %(run)s AND reserved > 0 FOR UPDATE
+), billed AS (
+    UPDATE durable_frozen f SET tokens = f.tokens + cut_off.reserved, reserved = 0 FROM cut_off WHERE f.id = cut_off.id
+)
+UPDATE durable_budget b SET tokens_reserved = b.tokens_reserved - total.reserved,
+    tokens_used = b.tokens_used + total.reserved
+FROM (SELECT sum(reserved) AS reserved FROM cut_off) total
+WHERE b.id = %(budget)s AND total.reserved IS NOT NULL
 """

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
 from typing import Any
 
-from durable.models import Chain, Effect, LedgerEvent, Purse
+from durable.models import Budget, Chain, Effect, Frozen, LedgerEvent, Purse
 
 _OPEN = ("gated", "approved", "pending", "in doubt")
 
@@ -69,3 +69,15 @@ def check_chains() -> None:
     for chain in Chain.objects.all():
         rows = LedgerEvent.objects.filter(run_ref=chain.run_ref).order_by("no").values()
         check_chain(list(rows), chain.no, bytes(chain.head))
+
+
+def check_tokens() -> None:
+    """Reserved is the sum of what is reserved call by call, used the sum of what each call was billed; nothing else."""
+    for budget in Budget.objects.all():
+        calls = Frozen.objects.filter(run__budget=budget).values_list("reserved", "tokens")
+        assert budget.tokens_reserved == sum(reserved for reserved, _ in calls), (
+            f"{budget}: tokens have leaked"
+        )
+        assert budget.tokens_used == sum(used for _, used in calls), (
+            f"{budget}: used is not the sum of its entries"
+        )
