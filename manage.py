@@ -27,7 +27,7 @@ def main() -> int:
     try:
         with own_services() if command in WITH_OWN_SERVICES and not asks_help else nullcontext():
             # Read the settings first: Django would report a bad one only at the end of a tale of its own.
-            import durable.settings  # noqa: F401
+            import durable.settings  # noqa: F401  # for its errors alone
             from durable.checks import require_services
 
             if command not in WITHOUT_SERVICES and not asks_help:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -76,6 +77,10 @@ def _each(rows: Sequence[Row], text: Callable[[Row], str]) -> list[str]:
     return [*lines, f"And {len(rows) - LISTED} more of the kind."] if len(rows) > LISTED else lines
 
 
+def _named(text: str, row: Row) -> str:
+    return f"{text}: {name(row)}."
+
+
 def _things(rows: Sequence[Row], one: str, many: str) -> str:
     return f"1 {one}" if len(rows) == 1 else f"{len(rows)} {many}"
 
@@ -121,7 +126,7 @@ def _retry(scene: Scene) -> list[str]:
     found = scene.of_step
     for states, text in _ON_RECORD:
         rows = [row for row in found if row["state"] in {state.value for state in states}]
-        lines += _each(rows, lambda row, text=text: f"{text}: {name(row)}.")  # type: ignore[misc]
+        lines += _each(rows, partial(_named, text))
     if not found:
         lines.append(
             "Nothing of this step is on record yet: what it asks for is new, and gated where rules say so."

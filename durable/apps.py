@@ -11,4 +11,4 @@ class DurableConfig(AppConfig):
 
     def ready(self) -> None:
         """Bind Celery's app, so that tasks find it in every process, and register the checks."""
-        from durable import celery, checks  # noqa: F401
+        from durable import celery, checks  # noqa: F401  # they register themselves

@@ -41,7 +41,7 @@ class Pipes:
                     say(line.decode(errors="replace").rstrip(), str(key.data))
             if not piece:
                 self._selector.unregister(key.fileobj)
-                key.fileobj.close()  # type: ignore[union-attr]
+                key.fileobj.close()  # type: ignore[union-attr]  # a pipe, never a bare descriptor
 
 
 def say(text: str, name: str = "up") -> None:

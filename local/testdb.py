@@ -33,7 +33,7 @@ def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
         create_database(admin, name, template=_TEMPLATE)
         admin.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
     # Django would TRUNCATE as the application, which may not.
-    TransactionTestCase._fixture_teardown = _clean  # type: ignore[attr-defined]
+    TransactionTestCase._fixture_teardown = _clean  # type: ignore[attr-defined]  # not in django-stubs
     yield
     with django_db_blocker.unblock():
         connections.close_all()

@@ -98,30 +98,26 @@ class _Source:
 
 class _Response(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
-        super().__init__(_Source(sock), *args, **kwargs)  # type: ignore[arg-type]
+        super().__init__(_Source(sock), *args, **kwargs)  # type: ignore[arg-type]  # it is asked for its file alone
 
 
-class _Connects:
+class _Plain(HTTPConnection):
     """Says `NotSent` for whatever goes wrong before a connection stands."""
 
-    response_class: type[http.client.HTTPResponse] = _Response
+    response_class = _Response
 
     def connect(self) -> None:
         try:
-            super().connect()  # type: ignore[misc]
+            super().connect()
         except Exception as error:
-            raise NotSent(f"no connection to {self.host}: {type(error).__name__}") from error  # type: ignore[attr-defined]
+            raise NotSent(f"no connection to {self.host}: {type(error).__name__}") from error
         if _left() <= 0:
-            self.close()  # type: ignore[attr-defined]
-            raise NotSent(f"connecting to {self.host} took all of the call's time")  # type: ignore[attr-defined]
+            self.close()
+            raise NotSent(f"connecting to {self.host} took all of the call's time")
 
 
-class _Plain(_Connects, HTTPConnection):
-    pass
-
-
-class _Tls(_Connects, HTTPSConnection):
-    pass
+class _Tls(_Plain, HTTPSConnection):
+    """The same over TLS: what `_Plain` calls its parent is then urllib3's HTTPSConnection."""
 
 
 class _PlainPool(HTTPConnectionPool):

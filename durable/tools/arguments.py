@@ -109,7 +109,8 @@ def _model(name: str, fields: dict[str, tuple[Any, Any]]) -> type[BaseModel]:
             warnings.filterwarnings(
                 "ignore", message="Field name .* shadows an attribute", category=UserWarning
             )
-            return create_model(name, __config__=_STRICT, **fields)  # type: ignore[call-overload, no-any-return]
+            made: type[BaseModel] = create_model(name, __config__=_STRICT, **fields)  # type: ignore[call-overload]  # typed for fields written out by name
+            return made
     except PydanticUserError as error:
         raise Misdeclared(f"the type hints make no schema: {error.message}") from error
 

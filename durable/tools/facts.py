@@ -86,7 +86,7 @@ def replayed_safely(facts: Facts) -> str:
 def can_be_undone(facts: Facts, undo: str | None) -> str:
     """The answer to "can it be undone?"."""
     if facts.reads:
-        return "–"  # noqa: RUF001 - a dash, as the classification sheet prints it
+        return "–"  # noqa: RUF001  # a dash, as the classification sheet prints it
     if undo is not None:
         return f"yes: by {undo}"
     return "n/a" if facts.idempotent_for is not None else "no"

@@ -26,7 +26,7 @@ def refund(
     quick: bool = False,
     weight: Decimal = Decimal(1),
     to: EmailStr = "ann@example.com",
-    lines: list[Line] = [],  # noqa: B006 - pydantic copies it
+    lines: list[Line] = [],  # noqa: B006  # pydantic copies it
     extra: dict[str, Any] | None = None,
 ) -> Receipt:
     return Receipt(id="re_1")

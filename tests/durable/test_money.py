@@ -111,13 +111,13 @@ def test_equal_money_is_equal_however_it_was_written() -> None:
 @pytest.mark.parametrize("amount", [True, 6.95, "6.95", None, Decimal("NaN"), Decimal("0.001")])
 def test_money_is_made_of_exact_numbers_only(amount: object) -> None:
     with pytest.raises(Invalid, match=r"^amount: "):
-        Money(amount, "EUR")  # type: ignore[arg-type]
+        Money(amount, "EUR")  # type: ignore[arg-type]  # what is refused
 
 
 @pytest.mark.parametrize("minor", [1.0, True, "1", MAX_MINOR + 1, -MAX_MINOR - 1])
 def test_minor_units_are_whole_numbers(minor: object) -> None:
     with pytest.raises(Invalid, match=r"^minor: "):
-        from_minor(minor, "EUR")  # type: ignore[arg-type]
+        from_minor(minor, "EUR")  # type: ignore[arg-type]  # what is refused
 
 
 @pytest.mark.parametrize("locale", LOCALES)

@@ -92,9 +92,9 @@ def test_look_up_and_recheck_do_not_soften_a_class() -> None:
 def test_a_class_cannot_be_set_by_hand() -> None:
     made = tool(act)
     with pytest.raises(AttributeError):
-        made.effect_class = EffectClass.READ  # type: ignore[misc]
+        made.effect_class = EffectClass.READ  # type: ignore[misc]  # has no setter
     with pytest.raises(TypeError):
-        tool(effect_class=EffectClass.READ)(act)  # type: ignore[call-overload]
+        tool(effect_class=EffectClass.READ)(act)  # type: ignore[call-overload]  # no such fact
 
 
 def test_each_class_says_why_in_a_sentence() -> None:
@@ -125,7 +125,7 @@ def test_an_undo_is_an_effect_with_a_class_of_its_own() -> None:
 
 def test_a_tool_is_not_called_directly() -> None:
     with pytest.raises(TypeError, match="not callable"):
-        tool(act)(None, "8812")  # type: ignore[operator]
+        tool(act)(None, "8812")  # type: ignore[operator]  # not callable
 
 
 def test_an_unknown_tool_is_refused() -> None:
@@ -225,14 +225,14 @@ def test_each_part_is_registered_once_and_for_effects_only(what: str, function: 
 
 
 def test_a_function_that_states_no_schema_is_refused() -> None:
-    def untyped(call: Call, order) -> Receipt: ...  # type: ignore[no-untyped-def, empty-body]
-    def many(call: Call, *orders: str) -> Receipt: ...  # type: ignore[empty-body]
-    def any_named(call: Call, **orders: str) -> Receipt: ...  # type: ignore[empty-body]
-    def no_call(order: str) -> Receipt: ...  # type: ignore[empty-body]
-    def none_at_all() -> Receipt: ...  # type: ignore[empty-body]
-    def hidden(call: Call, _order: str) -> Receipt: ...  # type: ignore[empty-body]
-    def odd(call: Call, order: threading.Lock) -> Receipt: ...  # type: ignore[name-defined, empty-body]  # noqa: F821
-    def opaque(call: Call, order: Iterator[object] | Receiver) -> Receipt: ...  # type: ignore[empty-body]
+    def untyped(call: Call, order) -> Receipt: ...  # type: ignore[no-untyped-def, empty-body]  # what is refused
+    def many(call: Call, *orders: str) -> Receipt: ...  # type: ignore[empty-body]  # never called
+    def any_named(call: Call, **orders: str) -> Receipt: ...  # type: ignore[empty-body]  # never called
+    def no_call(order: str) -> Receipt: ...  # type: ignore[empty-body]  # never called
+    def none_at_all() -> Receipt: ...  # type: ignore[empty-body]  # never called
+    def hidden(call: Call, _order: str) -> Receipt: ...  # type: ignore[empty-body]  # never called
+    def odd(call: Call, order: threading.Lock) -> Receipt: ...  # type: ignore[name-defined, empty-body]  # noqa: F821  # refused
+    def opaque(call: Call, order: Iterator[object] | Receiver) -> Receipt: ...  # type: ignore[empty-body]  # never called
 
     for function in (untyped, many, any_named, no_call, none_at_all, hidden, odd, opaque):
         with pytest.raises(Misdeclared, match=f"^tool {function.__name__}: "):

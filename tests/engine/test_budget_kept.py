@@ -30,7 +30,7 @@ def spend(self: Any, run: RunContext) -> Next:
     """Think, pay 10, and go round again, as long as the budget lasts."""
     run.model(agents.think, {"turn": run.visit}, tokens=30)
     run.effect(agents.pay, order=str(run.visit), amount=Decimal(10), currency="EUR")
-    return self.spend  # type: ignore[no-any-return]
+    return self.spend
 
 
 def spender(**limits: Any) -> Run:

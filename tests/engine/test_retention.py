@@ -48,7 +48,7 @@ def test_the_row_that_holds_the_final_state_is_kept_however_old() -> None:
     @step
     def begin(self: Any, run: RunContext) -> Next:
         run.state["catalogue"] = "x" * 1_000
-        return self.turn  # type: ignore[no-any-return]
+        return self.turn
 
     @step
     def turn(self: Any, run: RunContext) -> Next:
@@ -99,7 +99,7 @@ def test_live_work_is_untouched_however_old_and_goes_on_exactly() -> None:
     @step
     def begin(self: Any, run: RunContext) -> Next:
         run.state["begun"] = True
-        return self.rest  # type: ignore[no-any-return]
+        return self.rest
 
     @step
     def rest(self: Any, run: RunContext) -> Next:

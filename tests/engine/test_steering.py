@@ -25,7 +25,7 @@ def work(self: Any, run: RunContext) -> Next:
     agents.asked.append(("work", run.visit))
     if not run.state.get("ready"):
         raise ValueError("not ready")
-    return self.done  # type: ignore[no-any-return]
+    return self.done
 
 
 @step
@@ -39,7 +39,7 @@ def done(self: Any, run: RunContext) -> Next:
 def write(self: Any, run: RunContext) -> Next:
     """Asks people first."""
     run.effect(agents.write_letter, to="ada")
-    return self.done  # type: ignore[no-any-return]
+    return self.done
 
 
 def stuck() -> Run:

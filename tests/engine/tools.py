@@ -200,7 +200,7 @@ KS = VendorClass("keyed for a short time", keyed_briefly, {"key_life": 900})
 KI = VendorClass("keyed, other bodies ignored", keyed, {"mismatch": "ignore_body"})
 KN = VendorClass("keyed, another body is a new act", keyed, {"mismatch": "new_object"})
 U = VendorClass("no keys, lagging look-up", unkeyed, {"keys": "ignore"})
-O = VendorClass("no keys, opaque", opaque, {"keys": "ignore"})  # noqa: E741 - its name in the catalogue
+O = VendorClass("no keys, opaque", opaque, {"keys": "ignore"})  # noqa: E741  # its name in the catalogue
 CLASSES = (K, KS, KI, KN, U, O)
 
 

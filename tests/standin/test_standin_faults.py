@@ -144,7 +144,7 @@ def test_a_bad_wish_is_refused_by_name(vendor: Vendor, path: str, body: dict[str
 
 def test_the_control_api_answers_on_loopback_only(vendor: Vendor, tmp_path: Any) -> None:
     book = Book(tmp_path / "b")
-    control = Control(book, None, None, None, RequestLog())  # type: ignore[arg-type]
+    control = Control(book, None, None, None, RequestLog())  # type: ignore[arg-type]  # it never asks them
     asked = Request("GET", "/_control/requests", {}, {})
     assert control.handle(asked, "192.0.2.7").status == 403
     assert control.handle(asked, "127.0.0.1").status == 200
