@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import http.client
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +40,11 @@ class Options:
     demo: bool = True
     check: bool = False
 
+    @property
+    def near(self) -> str:
+        """The host as this machine itself reaches it."""
+        return "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host
+
 
 @dataclass
 class Running:
@@ -50,6 +55,15 @@ class Running:
     since: float
     failures: int = 0
     again: float = 0.0
+
+
+def answers(url: str, seconds: float = 5) -> bool:
+    """Whether an address answers 200 now. A server that is slow, or breaks off, is not there yet."""
+    try:
+        with urllib.request.urlopen(url, timeout=seconds) as answer:
+            return bool(answer.status == 200)
+    except (OSError, http.client.HTTPException):
+        return False
 
 
 @dataclass
@@ -133,9 +147,8 @@ class Supervisor:
 
     def _write_runtime(self, secrets: dict[str, str], port: int, vendor: int) -> None:
         """What other commands of this checkout read in place of the environment, which always wins."""
-        host = "127.0.0.1" if self.options.host in {"0.0.0.0", "::"} else self.options.host
         found = {
-            "INTERLOCK_PUBLIC_URL": f"http://{host}:{port}",
+            "INTERLOCK_PUBLIC_URL": f"http://{self.options.near}:{port}",
             "SHOP_API_BASE": f"http://127.0.0.1:{vendor}",
         }
         if "STRIPE_API_KEY" not in os.environ:
@@ -215,15 +228,11 @@ class Supervisor:
 
     def _wait_for_web(self, port: int) -> None:
         web = next(running for running in self.running if running.part.name == "web")
-        host = "127.0.0.1" if self.options.host == "0.0.0.0" else self.options.host
+        url = f"http://{self.options.near}:{port}/readyz"
 
         def ready() -> bool:
             self.pipes.pump(0.02)
-            try:
-                with urllib.request.urlopen(f"http://{host}:{port}/readyz", timeout=5) as answer:
-                    return bool(answer.status == 200)
-            except urllib.error.URLError:
-                return False
+            return answers(url)
 
         wait_for(ready, "the web server", alive=lambda: web.child.poll() is None, seconds=60)
 

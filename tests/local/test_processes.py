@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ import pytest
 from local import binaries, keys
 from local.postgres import Postgres, clear_stale
 from local.process import clear_leftovers, free_port, leave_trace, spawn, stop
+from local.supervisor import answers
 
 SLEEP = (sys.executable, "-c", "import time; time.sleep(60)", "a-mark-of-ours")
 
@@ -150,3 +152,37 @@ def test_root_steps_down_for_the_database(tmp_path: Path) -> None:
     text, _ = child.communicate()
 
     assert text.strip() == b"nobody"
+
+
+@pytest.mark.parametrize(
+    ("says", "there"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", True),
+        (b"HTTP/1.1 503 Away\r\nContent-Length: 0\r\n\r\n", False),
+        (b"", False),
+        (b"nonsense\r\n\r\n", False),
+        (None, False),
+    ],
+    ids=["answers", "not ready", "breaks off", "speaks no HTTP", "is slow"],
+)
+def test_a_server_is_there_once_it_answers_200_and_until_then_is_asked_again(
+    says: bytes | None, there: bool
+) -> None:
+    over = threading.Event()
+
+    def serve() -> None:
+        asked, _ = listener.accept()
+        with asked:
+            asked.recv(4096)
+            if says is None:
+                over.wait(10)
+            else:
+                asked.sendall(says)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        found = answers(f"http://127.0.0.1:{listener.getsockname()[1]}/readyz", seconds=2 if there else 0.5)
+        over.set()
+        thread.join()
+    assert found is there
