@@ -62,11 +62,18 @@ class Heartbeat(threading.Thread):
         super().__init__(name=f"heartbeat {claim.run_ref}", daemon=True)
         self.claim = claim
         self._over = threading.Event()
+        self._told = False
 
     def run(self) -> None:
-        """Beat three times a lease. A beat that fails is repeated; only the database's refusal ends the lease."""
+        """Beat three times a lease. A beat that fails is repeated; only the database's refusal ends the lease.
+
+        A worker that hangs (`Claim.within`) is not spoken for: its lease runs out.
+        """
         try:
             while not self._over.wait(self.claim.lease.total_seconds() / 3):
+                if self.claim.hung:
+                    self._tell()
+                    continue
                 try:
                     if not still_held(self.claim):
                         return
@@ -75,6 +82,11 @@ class Heartbeat(threading.Thread):
                     connection.close()
         finally:
             connection.close()
+
+    def _tell(self) -> None:
+        if not self._told:
+            log.error("the worker of %s hangs; its lease is left to run out", self.claim.run_ref)
+        self._told = True
 
     def stop(self) -> None:
         """End the heartbeat; the lease stays as the last write left it."""

@@ -257,7 +257,8 @@ def settle(claim: Claim, effect: Effect, ask: Ask, *, may_send: bool = True) -> 
 
     A `Doubt` has been put before a person when this returns. Raises LeaseLost.
     """
-    answer = look(effect, ask, claim.run_ref)
+    with claim.within(LOOKUP_TIMEOUT):
+        answer = look(effect, ask, claim.run_ref)
     verdict = judge(effect, ask, answer, clock.db_now(), may_send=may_send)
     if isinstance(verdict, Adopt):
         try:

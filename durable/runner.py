@@ -151,7 +151,8 @@ def _steps(driven: _Driven, agent: type[Agent], snap: Snapshot) -> None:
         step = agent.at(snap.step)
         context = RunContext(claim, run, snap, snap.step, step.facts.timeout)
         try:
-            following = stepping.execute(step, body, context)
+            with claim.within(step.facts.timeout.total_seconds()):
+                following = stepping.execute(step, body, context)
             agent.check_result(context.state, context.result)
         except GiveUp as words:
             stepping.give_up(claim, snap, str(words))

@@ -34,7 +34,7 @@ def send(claim: Claim, effect: Effect, ask: Ask, sending: Sending) -> Effect:
     if left <= 0:
         return outcome.not_sent(claim, effect, "the time to send had passed before the request began")
     try:
-        with asking("vendor"):
+        with asking("vendor"), claim.within(left):
             receipt = checked(ask.send(call_of(effect, ask, claim.run_ref, left)))
     except NotSent as error:
         effect = outcome.not_sent(claim, effect, str(error))

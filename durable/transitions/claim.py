@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.db import connection
 
+from durable import clock
 from durable.beats import stating
 from durable.errors import LeaseLost, NotFound
 from durable.models import Run
@@ -32,6 +36,26 @@ class Claim:
     version: int
     lost: bool = False
     wanted: bool = False
+    hung_from: float = math.inf  # on `clock.elapsed`
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Say how long a block of foreign code may take. A lease's length after that it counts as hung.
+
+        Then the heartbeat no longer speaks for it, its lease runs out, and another worker takes over. Should the
+        block come back after all, what it brings is a late answer.
+        """
+        before = self.hung_from
+        self.hung_from = clock.elapsed() + seconds + self.lease.total_seconds()
+        try:
+            yield
+        finally:
+            self.hung_from = before
+
+    @property
+    def hung(self) -> bool:
+        """Whether the worker has been in foreign code for longer than anything there may take."""
+        return clock.elapsed() > self.hung_from
 
     @property
     def actor(self) -> str:
