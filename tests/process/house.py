@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -19,6 +20,8 @@ from durable.celery import app
 from durable.models import Effect, Run
 from durable.states import EffectState, RunState
 from durable.wakeup import DRIVE
+from local.throwaway import ThrowAway
+from proof.stage import Stage
 from tests.approvals.answering import answer
 from tests.vendors import Vendor
 
@@ -115,3 +118,16 @@ def _point_at(url: str) -> None:
     celery.conf.broker_write_url = celery.conf.broker_read_url = url
     celery._pool = None
     celery.amqp._producer_pool = None
+
+
+def migrated(services: ThrowAway) -> dict[str, str]:
+    """The settings that point a process at these services, with the tables made."""
+    wanted = {
+        name: value
+        for name, value in services.settings().items()
+        if name in ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL")
+    }
+    on_it = Stage(services.folder, wanted)
+    child = on_it.start((sys.executable, "manage.py", "migrate", "--verbosity", "0"))
+    assert child.wait(60) == 0, on_it.said()
+    return wanted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -37,19 +36,6 @@ def own() -> Iterator[ThrowAway]:
     services.stop()
 
 
-def migrated(services: ThrowAway) -> dict[str, str]:
-    """The settings that point a process at these services, with the tables made."""
-    wanted = {
-        name: value
-        for name, value in services.settings().items()
-        if name in ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL")
-    }
-    on_it = Stage(services.folder, wanted)
-    child = on_it.start((sys.executable, "manage.py", "migrate", "--verbosity", "0"))
-    assert child.wait(60) == 0, on_it.said()
-    return wanted
-
-
 def kill_hard(process: subprocess.Popen[bytes]) -> None:
     """SIGKILL to the server and all its backends, which lead sessions of their own."""
     family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
@@ -62,7 +48,7 @@ def kill_hard(process: subprocess.Popen[bytes]) -> None:
 def test_a_database_killed_in_mid_refund_costs_time_and_no_money(
     on: Stage, vendor: Vendor, own: ThrowAway
 ) -> None:
-    on.settings |= {**migrated(own), "LEASE_SECONDS": "3"}
+    on.settings |= {**house.migrated(own), "LEASE_SECONDS": "3"}
     with house.database(own.postgres.url()), house.broker(own.broker.url()):
         ticket = Ticket(vendor, "mid")
         vendor.fault("slow", method="POST", contains=ticket.charge, seconds=1.5)
