@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 #: Commands that start services of their own where the environment names none, and stop them at their end.
 WITH_OWN_SERVICES = {"story"}
 #: Commands that run without a database or a broker, or bring their own.
-WITHOUT_SERVICES = {"up", "check", "collectstatic", "help", "makemigrations", "version"}
+WITHOUT_SERVICES = {"up", "prove", "check", "collectstatic", "help", "makemigrations", "version"}
 
 
 def main() -> int:

@@ -43,7 +43,7 @@ def pay(self: Any, run: RunContext) -> Next:
     """Pay, then sleep."""
     run.effect(agents.pay, order="1", amount=Decimal(40), currency="EUR")
     run.sleep(hours(1))
-    return self.rest  # type: ignore[no-any-return]
+    return self.rest
 
 
 @step
