@@ -11,11 +11,13 @@ import sys
 from datetime import timedelta
 
 from celery import Celery
+from celery.signals import celeryd_init, worker_shutting_down
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "durable.settings")
 
 from django.conf import settings
 
+from durable import draining
 from durable.checks import enter
 
 if "celery" in sys.argv[0]:
@@ -70,3 +72,15 @@ app.conf.update(
     beat_scheduler="celery.beat:Scheduler",
 )
 app.autodiscover_tasks(["durable"])
+
+
+@celeryd_init.connect(weak=False)
+def _begin_afresh(**_: object) -> None:
+    """Before the pool is forked: what another worker of the same parent is told is none of this one's business."""
+    draining.renew()
+
+
+@worker_shutting_down.connect(weak=False)
+def _drain(**_: object) -> None:
+    """Sent inside the main process's signal handler, before it waits for the pool's children."""
+    draining.begin()

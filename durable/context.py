@@ -15,7 +15,7 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError
 
-from durable import checkpoints, clock, frozen, messages, protocol, waits
+from durable import checkpoints, clock, draining, frozen, messages, protocol, waits
 from durable.beats import asking
 from durable.checkpoints import Said, Snapshot
 from durable.digest import digest, plain
@@ -23,6 +23,7 @@ from durable.errors import (
     BudgetExhausted,
     EffectFailed,
     EffectRefused,
+    HandingBack,
     InterlockError,
     Invalid,
     LeaseLost,
@@ -135,6 +136,7 @@ class RunContext:
             found = frozen.at(self._claim, place, tool.name, proposal.digest)
             if found is not None and frozen.still_good(found, effects_recorded=self._effects_recorded()):
                 return found.result
+            draining.check(self.ref)
         with asking("read"):
             result = tool.function(**tool.typed(proposal.args))
         with self._engine():
@@ -155,6 +157,7 @@ class RunContext:
             found = frozen.at(self._claim, place, name, asked)
             if found is not None and found.answered and found.reserved == 0 and found.result is not None:
                 return found.result
+            draining.check(self.ref)
             reserved = frozen.reserve_model(self._claim, place, name, asked, tokens)
         with asking("model"):
             answer, cost = model(request)
@@ -232,7 +235,7 @@ class RunContext:
         self.inside += 1
         try:
             yield
-        except (Suspension, Stopping, LeaseLost) as end:
+        except (Suspension, Stopping, HandingBack, LeaseLost) as end:
             self.over = end
             raise
         except (DatabaseError, InterfaceError) as error:

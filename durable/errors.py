@@ -142,3 +142,7 @@ class Stopping(BaseException):
     def __init__(self, message: str, *, stop: int | None = None) -> None:
         super().__init__(message)
         self.stop = stop
+
+
+class HandingBack(BaseException):
+    """The worker is to end: it starts nothing more and hands its run back, for another one to go on at once."""

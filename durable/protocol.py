@@ -41,7 +41,7 @@ def perform(claim: Claim, ask: Ask) -> Receipt:
     """Bring an asked effect to its receipt, doing once what has to be done.
 
     Raises EffectRefused or EffectFailed (for the step to handle), Suspension where people or time must come first,
-    BudgetExhausted, Stopping, LeaseLost.
+    BudgetExhausted, Stopping, HandingBack, LeaseLost.
     """
     run = Run.objects.select_related("parent").get(pk=claim.run_id)
     effect = ledger.at(run, ask.place, ask.undo_of)

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from durable import clock, faults, vault
+from durable import clock, draining, faults, vault
 from durable.beats import asking
 from durable.digest import plain
 from durable.errors import CannotSay, InDoubt, Invalid
@@ -255,8 +255,9 @@ def late_receipt(effect: Effect) -> Receipt | None:
 def settle(claim: Claim, effect: Effect, ask: Ask, *, may_send: bool = True) -> Verdict:
     """Reconcile one pending effect as far as software can: adopt what is found, or say what must follow.
 
-    A `Doubt` has been put before a person when this returns. Raises LeaseLost.
+    A `Doubt` has been put before a person when this returns. Raises LeaseLost, or HandingBack before it asks.
     """
+    draining.check(claim.run_ref)
     with claim.within(LOOKUP_TIMEOUT):
         answer = look(effect, ask, claim.run_ref)
     verdict = judge(effect, ask, answer, clock.db_now(), may_send=may_send)

@@ -2,8 +2,8 @@
 
 The loop is short because everything hard is elsewhere: a step is executed, its checkpoint written in one
 statement, and the answer of that statement says whether the next one may begin. Whatever goes wrong ends in
-one of four ways: the step is retried, the run waits, a person is asked, or the attempt is given up and
-somebody else's claim goes on from the database.
+one of five ways: the step is retried, the run waits, a person is asked, the worker is to end and hands the run back,
+or the attempt is given up and somebody else's claim goes on from the database.
 """
 
 from __future__ import annotations
@@ -16,15 +16,23 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection
 
-from durable import checkpoints, claims, endings, plan, stepping
+from durable import checkpoints, claims, draining, endings, plan, stepping, wakeup
 from durable.checkpoints import Saved, Snapshot
 from durable.claims import beating
 from durable.context import GiveUp, RunContext
-from durable.errors import BudgetExhausted, Incompatible, LeaseLost, Stopping, Suspension, UnknownAgent
+from durable.errors import (
+    BudgetExhausted,
+    HandingBack,
+    Incompatible,
+    LeaseLost,
+    Stopping,
+    Suspension,
+    UnknownAgent,
+)
 from durable.models import Run
 from durable.plan import Agent
 from durable.states import ENDING, Attention, Durability
-from durable.suspending import stuck, suspend
+from durable.suspending import hand_back, stuck, suspend
 from durable.transitions import Claim
 
 log = logging.getLogger(__name__)
@@ -32,8 +40,11 @@ log = logging.getLogger(__name__)
 
 def drive(run_ref: str) -> bool:
     """Claim a run and take it as far as it goes. False where there was nothing to claim, or no code to drive it with:
-    a worker whose agents can't be imported takes no run from those whose can.
+    a worker whose agents can't be imported takes no run from those whose can, one that is to end passes the hint on.
     """
+    if draining.on():
+        wakeup.publish(run_ref)
+        return False
     try:
         plan.agents()
     except UnknownAgent as error:
@@ -68,17 +79,34 @@ class _Driven:
 def _drive(claim: Claim) -> None:
     driven = _Driven(claim, Run.objects.select_related("budget").get(pk=claim.run_id))
     try:
-        if driven.run.state in ENDING:
-            _end(claim, driven.run)
-            return
         try:
-            _forward(driven)
-        except Stopping as stopping:
-            _turn(driven, stopping)
+            _go(driven)
+        except HandingBack as asked:
+            log.info("%s", asked)
+            _hand_back(driven)
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:
         _puzzled(claim, error)
+
+
+def _go(driven: _Driven) -> None:
+    """Take the run wherever it is on its way to. Raises HandingBack where this worker is to end first."""
+    if driven.run.state in ENDING:
+        _end(driven.claim, driven.run)
+        return
+    try:
+        _forward(driven)
+    except Stopping as stopping:
+        _turn(driven, stopping)
+
+
+def _hand_back(driven: _Driven) -> None:
+    """Let another worker go on. Steps that the budget has no room for are not kept: that one will find them so."""
+    try:
+        hand_back(driven.claim, driven.snap)
+    except BudgetExhausted:
+        hand_back(driven.claim, None)
 
 
 def _puzzled(claim: Claim, error: Exception) -> None:
@@ -148,6 +176,7 @@ def _steps(driven: _Driven, agent: type[Agent], snap: Snapshot) -> None:
     again = run.attempt > 1 or run.tries > 0
     executed = 0
     while True:
+        draining.check(run.ref)
         step = agent.at(snap.step)
         context = RunContext(claim, run, snap, snap.step, step.facts.timeout)
         try:

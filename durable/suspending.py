@@ -20,7 +20,12 @@ from durable.waits import WaitSpec
 
 
 def suspend(
-    claim: Claim, reasons: Sequence[object], snap: Snapshot | None, *, ending: bool = False
+    claim: Claim,
+    reasons: Sequence[object],
+    snap: Snapshot | None,
+    *,
+    ending: bool = False,
+    how: AttemptEnd = AttemptEnd.SUSPENDED,
 ) -> RunState:
     """Give the run up until one of `reasons` (waits, or waits to be) is answered. Returns the state it is left in.
 
@@ -38,8 +43,18 @@ def suspend(
         # Without anything open to wait for, whatever it was has been answered already.
         still = [wait.state == WaitState.OPEN for wait in opened]
         _rest(run, answered=not all(still) or not still)
-        claims.let_go(run, claim.attempt, AttemptEnd.SUSPENDED)
+        claims.let_go(run, claim.attempt, how)
     return RunState(run.state)
+
+
+def hand_back(claim: Claim, snap: Snapshot | None) -> RunState:
+    """Give the run up unharmed, whatever it was on its way to: due at once, for any other worker to go on.
+
+    No crash and no retry is counted. Steps that are not written yet (`exit` mode) are written with it. Raises LeaseLost
+    or BudgetExhausted; then nothing is written.
+    """
+    unwritten = snap if snap is not None and snap.unwritten else None
+    return suspend(claim, (), unwritten, ending=True, how=AttemptEnd.RELEASED)
 
 
 def stuck(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from durable import retention, runner
+from durable import draining, retention, runner
 
 
 @shared_task(name="durable.drive")
 def drive(run_ref: str) -> None:
     """Take a run as far as it goes, if it is due and nobody holds it."""
-    runner.drive(run_ref)
+    with draining.heeding():
+        runner.drive(run_ref)
 
 
 @shared_task(name="durable.prune")

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from durable import journal, vault
+from durable import draining, journal, vault
 from durable.beats import committing
 from durable.digest import keyed_hash
 from durable.errors import Stopping
@@ -44,7 +44,7 @@ def record(
 
     `facts` are those that the tool's `recheck` read at drafting; `older` is the effect that a person declared
     as never happened, to which the new key is linked. Without `send` the effect stays pending, to be released by
-    itself. Raises LeaseLost, Stopping, BudgetExhausted; then nothing is written.
+    itself. Raises LeaseLost, Stopping, HandingBack, BudgetExhausted; then nothing is written.
     """
     with committing("intent" if ask.undo_of is None else "undo"):
         run = hold_claim(claim)
@@ -65,10 +65,11 @@ def record(
 
 
 def _may_intend(run: Run, ask: Ask) -> None:
-    """No new intent once a run is to stop; undos belong to a compensating run and to no other."""
+    """No new intent once a run, or its worker, is to stop; undos belong to a compensating run and to no other."""
     wanted = RunState.COMPENSATING if ask.undo_of is not None else RunState.RUNNING
     if run.state != wanted:
         raise Stopping(f"{run.ref} is {run.state}")
+    draining.check(run.ref)
     forward_only(run, ask)
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from django.db.models import F, Q
 
-from durable import clock, journal
+from durable import clock, draining, journal
 from durable.beats import committing
 from durable.errors import BudgetExhausted, Conflict, Stopping
 from durable.gatekeeper import gatekeeper
@@ -66,7 +66,7 @@ def forward_only(run: Run, ask: Ask) -> None:
 def release(claim: Claim, effect: Effect, ask: Ask) -> Released:
     """Check everything that must hold at the last moment, under the run's lock, and commit the `sent` event.
 
-    Raises LeaseLost, Stopping or BudgetExhausted; then nothing is written and nothing may be sent.
+    Raises LeaseLost, Stopping, HandingBack or BudgetExhausted; then nothing is written and nothing may be sent.
     """
     with committing("sent"):
         run = hold_claim(claim)
@@ -107,7 +107,7 @@ def _refused(run: Run, effect: Effect, ask: Ask) -> str:
 
 
 def send_out(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Sending:
-    """Write the `sent` event of one request, with the moment by which it must be over."""
+    """Write the `sent` event of one request, with the moment by which it must be over. Raises HandingBack."""
     since = clock.elapsed()
     within = min(ask.facts.send_within, claim.lease * _SHARE_OF_LEASE)
     move_effect(
@@ -134,4 +134,5 @@ def send_out(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Sending:
             "within_ms": int(within / timedelta(milliseconds=1)),
         },
     )
+    draining.check(run.ref)
     return Sending(since, within.total_seconds())

@@ -2,7 +2,8 @@
 
 It needs no broker. Due runs that no worker hears of it takes itself, because the broker is away, has lost a message, or
 has workers that still wait before they connect again; each in a process of its own, so that a step that hangs or kills
-its process stops nothing else. Two of them at once do no harm.
+its process stops nothing else. Two of them at once do no harm. Told to end, it waits until these have handed their
+runs back.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import Error, connections
 
-from durable import recovery, runner
+from durable import draining, recovery, runner
 
 log = logging.getLogger(__name__)
 
@@ -41,11 +42,16 @@ class Command(BaseCommand):
         if options["forever"]:
             over = threading.Event()
             for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: over.set())
+                signal.signal(number, lambda *_: _end(over))
             forever(over)
             return
         for kind, count in recovery.sweep().items():
             self.stdout.write(f"{kind}: {count}")
+
+
+def _end(over: threading.Event) -> None:
+    draining.begin()
+    over.set()
 
 
 def forever(over: threading.Event) -> None:
@@ -63,6 +69,7 @@ def forever(over: threading.Event) -> None:
             stand_in.work()
             if over.wait(min(left, _GLANCE) if stand_in.waiting else left):
                 break
+    stand_in.finish()
 
 
 class StandIn:
@@ -88,8 +95,15 @@ class StandIn:
             child.start()
             self.running.append(child)
 
+    def finish(self) -> None:
+        """Wait for those that are at work; no more are started."""
+        for child in self.running:
+            child.join()
+
 
 def _drive(run_ref: str) -> None:
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)
-    runner.drive(run_ref)
+    """In the child: Ctrl-C is for the sweeper, which passes the word on; a SIGTERM to the group comes here as well."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with draining.heeding():
+        runner.drive(run_ref)
