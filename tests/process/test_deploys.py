@@ -7,6 +7,7 @@ import signal
 import subprocess
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 import psutil
 import pytest
@@ -27,9 +28,9 @@ LEASE = "600"
 
 
 @pytest.fixture(autouse=True)
-def _agents(on: Stage, settings: object) -> None:
+def _agents(on: Stage, settings: Any) -> None:
     on.settings |= {"LEASE_SECONDS": LEASE, "INTERLOCK_AGENTS": long_agent.__name__}
-    settings.INTERLOCK_AGENTS = (long_agent.__name__,)  # type: ignore[attr-defined]
+    settings.INTERLOCK_AGENTS = (long_agent.__name__,)
 
 
 def begin(vendor: Vendor, *, parts: int = PARTS, pause: float = 0.0) -> Run:
