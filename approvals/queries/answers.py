@@ -27,11 +27,10 @@ def people(gate: Gate, decisions: list[Decision]) -> dict[str, Any]:
     rule = f"{gate.needed} {who} must say yes, but neither who asked for the run nor who edited it."
     if GateState(gate.state) in LIVE:
         able = access.eligible(gate)
-        answered = {d.person_id for d in given}
+        spoken = {d.person_id for d in decisions}
+        note = "may answer the next round" if gate.state == GateState.ASKED_BACK else "may answer"
         shown += [
-            {"name": outcomes.name(p), "note": "may answer", "state": "open"}
-            for p in able
-            if p.pk not in answered
+            {"name": outcomes.name(p), "note": note, "state": "open"} for p in able if p.pk not in spoken
         ]
         if not able:
             rule = "No eligible reviewer: nobody may decide here besides who asked or edited. An admin must name one."

@@ -63,6 +63,7 @@ def queue(user: User, after: str | None = None) -> dict[str, Any]:
     return {
         "now": now,
         "total": total,
+        "whose": "you" if access.may(user, Capability.DECIDE) else "people",
         "version": pages.version([(row["id"], row["state"], row["decide_by"]) for row in shown], total),
         "more": _more(total, len(shown)),
         "older": _cursor(shown[-1]) if len(rows) > pages.PAGE else "",

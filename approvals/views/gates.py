@@ -71,10 +71,17 @@ def forms(user: User, found: Gate, edit: EditForm | None = None) -> dict[str, An
     return {
         "approve": approve if open_now and reason is None else None,
         "acts": acts,
-        "why_not": f"You can't approve this: {reason}."
-        if reason
-        else ("" if open_now else "A question is open."),
+        "why_not": _why_not(user, reason, open_now),
     }
+
+
+def _why_not(user: User, reason: str | None, open_now: bool) -> str:
+    """Why there is no button to approve. Who is here to read was never going to press one."""
+    if not access.may(user, Capability.DECIDE):
+        return ""
+    if reason:
+        return f"You can't approve this: {reason}."
+    return "" if open_now else "A question is open."
 
 
 def _act(found: Gate, verdict: Verdict, **more: Any) -> dict[str, Any]:

@@ -124,5 +124,30 @@ def test_a_gate_that_nobody_can_approve_says_so_at_once(sign_in: SignIn) -> None
     assert "No eligible reviewer" in page
 
 
+@pytest.mark.parametrize("who", ["olga", "rita", "ada"])
+def test_who_reads_at_a_gate_is_offered_no_answer_and_told_that_others_are_asked(
+    who: str, sign_in: SignIn
+) -> None:
+    factories.cast()
+    gate = factories.gate()
+    client = sign_in(User.objects.get(username=who))
+    page = client.get(reverse("gate", args=[gate.pk])).content.decode()
+    assert "act-bar" not in page and "You can&#x27;t approve" not in page
+    assert "1 waits for people" in client.get(reverse("gates")).content.decode()
+    assert (
+        "1 waits for you"
+        in sign_in(User.objects.get(username="alice")).get(reverse("gates")).content.decode()
+    )
+
+
+def test_at_a_gate_that_was_asked_back_each_reviewer_stands_once(sign_in: SignIn) -> None:
+    cast, gate = factories.cast(), factories.gate()
+    decide(cast["alice"], gate.pk, Answer(Verdict.ASK_BACK, gate.digest, 1, words="which order?"), HERE)
+    people = sign_in(cast["rita"]).get(reverse("gate", args=[gate.pk])).context["people"]
+    told = {one["name"]: one["note"].partition(" at ")[0] for one in people}
+    assert len(people) == 2
+    assert told == {"Alice": "asked back", "Bob": "may answer the next round"}
+
+
 def test_the_models_and_their_migrations_agree() -> None:
     call_command("makemigrations", "approvals", check=True, dry_run=True, verbosity=0)
