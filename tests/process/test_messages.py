@@ -1,10 +1,11 @@
-"""What a broker and a pool may do to a message: double it, lose it, bring it late, die with it in hand. No run minds."""
+"""What a broker and a pool may do to a message: double, lose, delay it, or die with it in hand. No run minds."""
 
 from __future__ import annotations
 
 import os
 import signal
 from decimal import Decimal
+from typing import Any
 
 import psutil
 import pytest
@@ -43,7 +44,8 @@ def test_a_message_that_comes_ten_times_and_one_that_comes_too_late_drive_nothin
 def test_a_queue_that_was_emptied_loses_no_run(on: Stage, vendor: Vendor) -> None:
     tickets = [Ticket(vendor, f"emptied-{n}").start() for n in range(3)]
     with app.connection_for_write() as connection:
-        assert connection.default_channel.queue_purge("runs") >= len(tickets)
+        channel: Any = connection.default_channel
+        assert channel.queue_purge("runs") >= len(tickets)
 
     on.start(worker.command("runs", "only"))
     on.start(SWEEPER)
