@@ -39,8 +39,9 @@ log = logging.getLogger(__name__)
 
 
 def drive(run_ref: str) -> bool:
-    """Claim a run and take it as far as it goes. False where there was nothing to claim, or no code to drive it with:
-    a worker whose agents can't be imported takes no run from those whose can, one that is to end passes the hint on.
+    """Claim a run and take it as far as it goes. False where there was nothing to claim, no database, or no code to
+    drive it with: a worker whose agents can't be imported takes no run from those whose can, one that is to end passes
+    the hint on.
     """
     if draining.on():
         wakeup.publish(run_ref)
@@ -50,7 +51,12 @@ def drive(run_ref: str) -> bool:
     except UnknownAgent as error:
         log.error("nothing is driven: %s", error)
         return False
-    claim = claims.claim(run_ref)
+    try:
+        claim = claims.claim(run_ref)
+    except (OperationalError, InterfaceError) as error:
+        log.warning("%s is not claimed, the database is away: %s", run_ref, type(error).__name__)
+        connection.close()
+        return False
     if claim is None:
         return False
     try:

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from django.db import connection
 
-from durable import journal
+from durable import journal, runner
 from durable.models import Attempt, Run
 from local.broker import Broker
 from local.process import kill_group
@@ -71,6 +71,12 @@ def test_a_database_killed_in_mid_refund_costs_time_and_no_money(
         assert kinds in (["applied", "completed"], ["attempt lost", "resumed", "adopted", "completed"])
         assert ticket.moved() == [Decimal("40.00")]
         assert [child.poll() for child in workers] == [None, None]  # they waited for it
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_that_is_announced_while_the_database_is_away_is_left_to_the_sweeper() -> None:
+    with house.database("postgresql://nobody@127.0.0.1:1/none"):
+        assert runner.drive("run-announced") is False
 
 
 def test_with_a_dead_broker_a_decision_is_kept_and_work_goes_on(
