@@ -64,13 +64,15 @@ def from_ledger() -> list[Entry]:
     watched = set(Effect.objects.filter(vendor__in=VENDORS).values_list("key", flat=True))
     entries = []
     for event in LedgerEvent.objects.filter(kind__in=_SETTLED).order_by("id"):
-        if event.effect_key not in watched:
-            continue
-        body = json.loads(event.body)
-        currency, minor = body.get("currency"), body.get("amount_minor")
-        amount = None if minor is None else from_minor(minor, currency)
-        entries.append(Entry(event.effect_key, body["receipt"], amount, currency))
+        if event.effect_key in watched:
+            entries.append(entry(event.effect_key, json.loads(event.body)))
     return entries
+
+
+def entry(key: str, body: Mapping[str, Any]) -> Entry:
+    """Return what one event that settles the effect `key` as applied says that moved."""
+    currency, minor = body.get("currency"), body.get("amount_minor")
+    return Entry(key, body["receipt"], None if minor is None else from_minor(minor, str(currency)), currency)
 
 
 def under_way() -> set[str]:

@@ -8,6 +8,7 @@ import urllib.request
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from http.cookiejar import CookieJar
+from typing import Any
 
 
 @dataclass
@@ -54,12 +55,30 @@ class Page:
     links: list[str]
 
 
-class Browser:
-    """One session. Redirects are followed as a browser does; no script runs."""
+class _Noting(urllib.request.HTTPRedirectHandler):
+    """Follows redirects, and notes where they led: the answer to a post is known even if the next page never comes."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self._open = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar())).open
+    def __init__(self) -> None:
+        self.led: list[str] = []
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        self.led.append(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+class Browser:
+    """One session. Redirects are followed as a browser does; no script runs. An answer is awaited for `patience`
+    seconds.
+
+    `led` holds the addresses to which the last request was redirected.
+    """
+
+    def __init__(self, address: str, patience: float = 20) -> None:
+        self.address, self.patience = address, patience
+        noting = _Noting()
+        self.led = noting.led
+        cookies = urllib.request.HTTPCookieProcessor(CookieJar())
+        self._open = urllib.request.build_opener(cookies, noting).open
 
     def get(self, path: str) -> Page:
         """Follow a link."""
@@ -72,8 +91,9 @@ class Browser:
 
     def _ask(self, url: str, body: bytes | None) -> Page:
         request = urllib.request.Request(url, data=body, headers={"User-Agent": "interlock-check"})
+        self.led.clear()
         try:
-            with self._open(request, timeout=20) as answer:
+            with self._open(request, timeout=self.patience) as answer:
                 where, status, text = answer.geturl(), answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             where, status, text = error.geturl() or url, error.code, error.read().decode()

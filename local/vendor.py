@@ -50,6 +50,14 @@ class Vendor:
         """Arrange a fault; the kinds and fields are those of `standin.faults`."""
         self._ask("POST", "/_control/faults", json.dumps({"kind": kind, **rule}))
 
+    def clear_faults(self) -> None:
+        """Take every arranged fault away."""
+        self._ask("DELETE", "/_control/faults")
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Every request since the stand-in started, in order; its fields are those of `standin.control`."""
+        return cast("list[dict[str, Any]]", self._ask("GET", "/_control/requests"))
+
     def modes(self, **wanted: Any) -> None:
         """Change standing switches, such as keys="ignore"; they are those of `standin.modes`."""
         self._ask("POST", "/_control/modes", json.dumps(wanted))
