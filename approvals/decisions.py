@@ -108,18 +108,19 @@ def _check_words(answer: Answer) -> None:
 
 def _decide(person_id: int, gate: Gate, answer: Answer, circumstances: Circumstances) -> Decision:
     """Lock, check everything again, record. Runs inside the caller's transaction; what it raises undoes all of it."""
-    locked: Locked | None
+    locked: Locked | None = None
+    over = ""
     try:
         locked = answers.lock(gate.effect.run.ref, gate.wait_id)
-    except Conflict:
-        locked = None  # over already; the run is locked all the same, so how it ended can't change under us
+    except Conflict as conflict:
+        over = str(conflict)  # the run is locked all the same, so how it ended can't change under us
     gate = _lock_gate(gate)
     person = User.objects.get(pk=person_id)
     access.check_decision(person, gate, answer.verdict)
     if locked is None or GateState(gate.state) not in LIVE:
         if answer.verdict is Verdict.REJECT and gate.state == GateState.EXPIRED:
             return _refuse_late(person, gate, answer, circumstances)
-        raise outcomes.lost(person, gate, answer.verdict)
+        raise outcomes.lost(person, gate, answer.verdict, over)
     outcomes.check_current(gate, locked.effect, answer.digest, answer.round)
     if gate.state == GateState.ASKED_BACK and answer.verdict is not Verdict.REJECT:
         raise outcomes.waits_for_answer(gate)

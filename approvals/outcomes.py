@@ -10,7 +10,7 @@ from django.utils import timezone
 from approvals import differences
 from approvals.errors import Decided, Expired, Stale
 from approvals.models import Decision, Gate
-from approvals.states import FINAL_VALUES, PAST, GateState, Verdict
+from approvals.states import FINAL_VALUES, LIVE, PAST, GateState, Verdict
 from durable.errors import Conflict
 from durable.models import Effect
 
@@ -48,8 +48,11 @@ def stale(gate: Gate, *, shown: str) -> Stale:
     return Stale(f"{what}. It is round {newest.round} now; look at it and decide anew.", newest.pk, found)
 
 
-def lost(person: User, gate: Gate, verdict: Verdict) -> Conflict:
-    """Return the refusal for an answer to a gate that is over, in words that name the winner."""
+def lost(person: User, gate: Gate, verdict: Verdict, over: str = "") -> Conflict:
+    """Return the refusal for an answer to a gate that is over, in words that name the winner.
+
+    `over` is why the engine takes no answer any more, for a gate that nobody has closed yet.
+    """
     decision = (
         Decision.objects.filter(gate=gate, verdict__in=FINAL_VALUES)
         .exclude(verdict=Verdict.LATE_REFUSAL.value)
@@ -66,7 +69,9 @@ def lost(person: User, gate: Gate, verdict: Verdict) -> Conflict:
         who = "you" if decision.person_id == person.pk else name(decision.person)
         verb = PAST[Verdict(decision.verdict)]
         return Decided(f"Nothing was recorded: it was already {verb} by {who} at {moment(decision.at)}.")
-    return Decided(f"Nothing was recorded: {_over(gate)}.")
+    return Decided(
+        f"Nothing was recorded: {over if over and GateState(gate.state) in LIVE else _over(gate)}."
+    )
 
 
 def waits_for_answer(gate: Gate) -> Decided:

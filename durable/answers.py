@@ -19,7 +19,7 @@ from durable.ledger import outcome
 from durable.ledger.record import give_back
 from durable.models import Effect, LedgerEvent, Run, Wait
 from durable.models.fields import Clock
-from durable.states import ENDING, EffectState, EventKind, WaitKind, WaitState
+from durable.states import ENDING, EffectState, EventKind, RunState, WaitKind, WaitState
 from durable.text import check_text
 from durable.transitions import close_wait, lock_run, move_effect
 
@@ -41,10 +41,21 @@ def lock(run_ref: str, wait_id: int) -> Locked:
         raise Conflict(f"{wait} is no gate")
     effect = outcome.locked(wait.effect)
     if run.state in ENDING and effect.undo_of_id is None:
-        raise Conflict(f"{run.ref} is {run.state}; nothing of it is let out any more")
+        raise Conflict(f"{run.ref} is {run.state}{_asked_by(run)}; nothing of it is let out any more")
     if effect.state != EffectState.GATED:
         raise Conflict(f"{effect.key} is {effect.state}")
     return Locked(run, wait, effect)
+
+
+def _asked_by(run: Run) -> str:
+    """Who has turned a run towards its end, in words that follow its state; nothing where the run did so itself."""
+    asked = (EventKind.CANCEL_ASKED, EventKind.COMPENSATION_ASKED, EventKind.VERDICT)
+    told = (
+        LedgerEvent.objects.filter(run_ref=run.ref, kind__in=[kind.value for kind in asked])
+        .order_by("-no")
+        .first()
+    )
+    return f", asked by {told.actor}" if told is not None and run.state != RunState.FAILING else ""
 
 
 def approve(locked: Locked, *, actor: str, words: str = "", body: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from django.db import transaction
 from approvals.errors import Decided, Expired, Refused, Stale
 from approvals.models import Decision, Gate
 from approvals.states import Verdict
-from durable import answers, faults, vault
+from durable import answers, faults, runs, vault
 from durable.errors import Conflict
 from durable.models import Effect, LedgerEvent
 from tests import factories
@@ -84,6 +84,17 @@ def test_an_expired_gate_says_so_to_whoever_approves() -> None:
 def _sweep(gate: Gate) -> None:
     with transaction.atomic():
         answers.expire(answers.lock(gate.effect.run.ref, gate.wait_id))
+
+
+def test_a_reviewer_is_told_who_has_cancelled_the_run() -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    runs.cancel(gate.effect.run.ref, actor="olga", reason="the customer has withdrawn")
+    with pytest.raises(
+        Decided, match=r"Nothing was recorded: run-\S+ is cancelling, asked by olga; nothing of it"
+    ):
+        answer(alice, gate)
+    assert Decision.objects.count() == 0
+    assert [one["why"] for one in refusals(gate)] == ["decided"]
 
 
 def test_a_decision_that_fails_before_its_commit_leaves_no_trace() -> None:
