@@ -13,10 +13,12 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import Error, connection
+from django.db import Error, OperationalError, connection
+from psycopg.errors import LockNotAvailable
 
 from durable import vault
 from durable.beats import committing
@@ -28,6 +30,9 @@ from durable.transitions.hot import CLAIM
 
 log = logging.getLogger(__name__)
 
+#: How long a claim waits for whoever holds the run's row: a transaction of ours takes a fraction of it.
+PATIENCE = timedelta(seconds=1)
+
 
 def worker_name() -> str:
     """Return the name under which this process appears in attempts and events. Not an identity: the nonce is."""
@@ -37,12 +42,22 @@ def worker_name() -> str:
 def claim(run_ref: str) -> Claim | None:
     """Take a due run, or one whose lease has run out. None where there is nothing to claim: another worker
     was first.
+
+    Whoever holds the run's row at the moment, a person's answer or another claim, is waited for: else the message
+    that announced the run would be used up, and the run lie until the sweeper comes by.
     """
     lease, nonce, worker = settings.LEASE_SECONDS, secrets.token_hex(8), worker_name()
     values: dict[str, Any] = {"ref": run_ref, "nonce": nonce, "worker": worker, "lease": lease}
-    with committing("claim"), connection.cursor() as cursor:
-        cursor.execute(CLAIM, values)
-        row = cursor.fetchone()
+    values["patience"] = f"{PATIENCE / timedelta(milliseconds=1):.0f}ms"
+    try:
+        with committing("claim"), connection.cursor() as cursor:
+            cursor.execute(CLAIM, values)
+            row = cursor.fetchone()
+    except OperationalError as error:
+        if not isinstance(error.__cause__, LockNotAvailable):
+            raise
+        log.warning("%s is locked by somebody who does not let go of it; it is left to the sweeper", run_ref)
+        return None
     if row is None:
         return None
     run_id, attempt, version, wrapped = row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,8 +26,11 @@ from durable.env import (
 )
 
 
-def database(url: str, *, pool: int, persistent: bool) -> dict[str, Any]:
-    """Django's settings for one role. A pool where many requests share a process, else one connection that is kept."""
+def database(url: str, *, pool: int, persistent: bool, idle: timedelta | None = None) -> dict[str, Any]:
+    """Django's settings for one role. A pool where many requests share a process, else one connection that is kept.
+
+    The server ends a transaction that rests for longer than `idle`: a process that was stopped inside one holds locks.
+    """
     # Without an address nobody listens: only commands that need no database come this far (`checks.require_services`).
     found: dict[str, Any] = {**dj_database_url.parse(url or "postgresql://nobody@127.0.0.1:1/none")}
     found["CONN_MAX_AGE"] = None if persistent and not pool else 0
@@ -34,7 +38,10 @@ def database(url: str, *, pool: int, persistent: bool) -> dict[str, Any]:
     found.setdefault("OPTIONS", {}).update(server_side_binding=True, prepare_threshold=5, connect_timeout=5)
     # Whatever the server's default: only a statement that may be lazy says so itself.
     given = found["OPTIONS"].get("options", "")
-    found["OPTIONS"]["options"] = f"{given} -c synchronous_commit=on".strip()
+    rests = (
+        "" if idle is None else f" -c idle_in_transaction_session_timeout={idle // timedelta(milliseconds=1)}"
+    )
+    found["OPTIONS"]["options"] = f"{given} -c synchronous_commit=on{rests}".strip()
     if pool:
         # Persistent connections leak under ASGI, one per thread; a pool bounds them.
         found["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool, "timeout": 5}
@@ -57,8 +64,13 @@ CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 _POSTGRES = ("postgresql", "postgres")
 DATABASE_URL = env_url("DATABASE_URL", schemes=_POSTGRES, required=True)
 DATABASE_OWNER_URL = env_url("DATABASE_OWNER_URL", DATABASE_URL, schemes=_POSTGRES)
+LEASE_SECONDS = env_seconds("LEASE_SECONDS", 15, low=1, high=3600)
+#: A lease long, as for any other silence of a worker; with room for a slow machine where leases are very short.
+_IDLE = max(LEASE_SECONDS, timedelta(seconds=3))
 DATABASES = {
-    "default": database(DATABASE_URL, pool=env_int("DATABASE_POOL", 0, low=0, high=100), persistent=True),
+    "default": database(
+        DATABASE_URL, pool=env_int("DATABASE_POOL", 0, low=0, high=100), persistent=True, idle=_IDLE
+    ),
     "owner": database(DATABASE_OWNER_URL, pool=0, persistent=False),
 }
 CELERY_BROKER_URL = env_url(
@@ -70,7 +82,6 @@ INTERLOCK_SEAL_KEY = env_key("INTERLOCK_SEAL_KEY")
 INTERLOCK_HASH_KEY = env_key("INTERLOCK_HASH_KEY")
 INTERLOCK_GATEKEEPER = env_str("INTERLOCK_GATEKEEPER", "approvals.gatekeeper.Gatekeeper")
 INTERLOCK_AGENTS = env_list("INTERLOCK_AGENTS", ("durable.agents.refund_desk",))
-LEASE_SECONDS = env_seconds("LEASE_SECONDS", 15, low=1, high=3600)
 SWEEP_SECONDS = env_seconds("SWEEP_SECONDS", 2, low=0.1, high=300)
 GATE_DECIDE_SECONDS = env_seconds("GATE_DECIDE_SECONDS", 3 * 86400, low=1, high=366 * 86400)
 GATE_ACT_SECONDS = env_seconds("GATE_ACT_SECONDS", 86400, low=1, high=366 * 86400)

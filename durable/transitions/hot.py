@@ -9,13 +9,15 @@ the run.
 from __future__ import annotations
 
 CLAIM = """
-WITH due AS (
-    SELECT id, lease_until IS NOT NULL AS lost FROM durable_run
-    WHERE ref = %(ref)s
-      AND CASE WHEN lease_until IS NULL
-               THEN due_at <= clock_timestamp() AND state IN ('queued', 'failing', 'cancelling', 'compensating')
-               ELSE lease_until < clock_timestamp() END
-    FOR UPDATE SKIP LOCKED
+WITH mode AS (
+    SELECT set_config('lock_timeout', %(patience)s, true)
+), due AS (
+    SELECT r.id, r.lease_until IS NOT NULL AS lost FROM mode, durable_run r
+    WHERE r.ref = %(ref)s
+      AND CASE WHEN r.lease_until IS NULL
+               THEN r.due_at <= clock_timestamp() AND r.state IN ('queued', 'failing', 'cancelling', 'compensating')
+               ELSE r.lease_until < clock_timestamp() END
+    FOR UPDATE OF r
 ), taken AS (
     UPDATE durable_run r
     SET attempt = r.attempt + 1, nonce = %(nonce)s, worker = %(worker)s,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from threading import Thread
+from threading import Event, Thread, Timer
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from durable.errors import LeaseLost
 from durable.ledger import Ask, Place, record
 from durable.models import Attempt, Checkpoint, Effect, Frozen, LedgerEvent, Run, Wait
 from durable.states import Attention, EffectState, RunState
-from durable.transitions import Claim, still_held
+from durable.transitions import Claim, lock_run, still_held
 from tests.engine import agents, desk
 from tests.together import at_once
 
@@ -52,6 +52,48 @@ def test_of_two_workers_that_come_at_once_one_gets_the_run(lost: bool) -> None:
         assert len(winners) == 1
         run.refresh_from_db()
         assert (run.attempt, run.nonce) == (winners[0].attempt, winners[0].nonce)
+
+
+def locked(run: Run, until: Event) -> Event:
+    """Another session holds the run's row until then, for no longer than five seconds. Returns once it does."""
+    has = Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            lock_run(run.ref)
+            has.set()
+            until.wait(5)
+        connection.close()
+
+    Thread(target=hold).start()
+    assert has.wait(5)
+    return until
+
+
+def test_a_claim_waits_for_an_answer_that_holds_the_run_at_the_moment() -> None:
+    run = agents.start("Looper")
+    let_go = locked(run, Event())
+    Timer(0.2, let_go.set).start()
+    assert claims.claim(run.ref) is not None
+
+
+def test_a_claim_leaves_a_run_to_the_sweeper_that_somebody_does_not_let_go_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(claims, "PATIENCE", timedelta(milliseconds=50))
+    run = agents.start("Looper")
+    let_go = locked(run, Event())
+    assert claims.claim(run.ref) is None
+    let_go.set()
+    monkeypatch.undo()
+    assert claims.claim(run.ref) is not None
+
+
+def test_the_server_ends_a_transaction_that_rests_longer_than_a_lease(settings: Any) -> None:
+    """A worker stopped inside a transaction holds the run's row: nobody could take over from it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('idle_in_transaction_session_timeout')::interval")
+        assert cursor.fetchone() == (settings.LEASE_SECONDS,)
 
 
 def test_a_held_run_is_nobody_elses_until_its_lease_is_over() -> None:
