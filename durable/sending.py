@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
 
+from durable.adapters import wire
 from durable.beats import asking
 from durable.errors import InDoubt, LeaseLost, NotSent, Suspension, VendorRefused
 from durable.ledger import Ask, Sending, outcome
@@ -30,12 +31,14 @@ LONGEST_WAIT = timedelta(hours=1)
 
 def send(claim: Claim, effect: Effect, ask: Ask, sending: Sending) -> Effect:
     """Make the one request that a `sent` event allows, and record its answer. No transaction is open meanwhile."""
-    left = sending.seconds_left()
-    if left <= 0:
-        return outcome.not_sent(claim, effect, "the time to send had passed before the request began")
+    receipt: Receipt | None = None
     try:
-        with asking("vendor"), claim.within(left):
-            receipt = checked(ask.send(call_of(effect, ask, claim.run_ref, left)))
+        with asking("vendor"):
+            left = sending.seconds_left()
+            if left > 0:
+                # The wire looks once more, just before the first byte: the tool's own code may sleep meanwhile.
+                with claim.within(left), wire.within(left):
+                    receipt = checked(ask.send(call_of(effect, ask, claim.run_ref, left)))
     except NotSent as error:
         effect = outcome.not_sent(claim, effect, str(error))
         later = error.retry_after or max(pause(effect.sends), timedelta(milliseconds=100))
@@ -50,7 +53,10 @@ def send(claim: Claim, effect: Effect, ask: Ask, sending: Sending) -> Effect:
         saved = isinstance(error, InDoubt) and error.saved
         words = f"{type(error).__name__}: {error}"
         return _guarded(claim, effect, None, lambda: outcome.no_answer(claim, effect, words, saved=saved))
-    return _guarded(claim, effect, receipt, lambda: _accept(claim, effect, ask, receipt))
+    if receipt is None:
+        return outcome.not_sent(claim, effect, "the time to send had passed before the request began")
+    answer = receipt
+    return _guarded(claim, effect, answer, lambda: _accept(claim, effect, ask, answer))
 
 
 def _accept(claim: Claim, effect: Effect, ask: Ask, receipt: Receipt) -> Effect:

@@ -51,12 +51,17 @@ class Reply:
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Give everything sent in this block, by this thread, `seconds` altogether."""
-    _local.until = clock.elapsed() + seconds
+    """Give everything sent in this block, by this thread, `seconds` altogether: no more than a block around it has."""
+    before = getattr(_local, "until", None)
+    until = clock.elapsed() + seconds
+    _local.until = until if before is None else min(before, until)
     try:
         yield
     finally:
-        del _local.until
+        if before is None:
+            del _local.until
+        else:
+            _local.until = before
 
 
 def _left() -> float:

@@ -14,7 +14,7 @@ import psycopg.rows
 import pytest
 from django.db import connection
 
-from durable import clock, runs
+from durable import clock, faults, runs
 from durable.digest import canonical, sha256
 from durable.models import Effect
 from durable.states import RunState
@@ -141,6 +141,32 @@ def test_a_worker_whose_machine_slept_past_the_send_by_takes_a_new_leave_to_send
     monkeypatch.setattr(clock, "elapsed", elapsed)
     desk.drive(run)
     assert tools.kinds(run) == ["intent", "sent", "not sent", "sent", "applied"]
+    assert len(vendor.requests("POST", "/v1/refunds")) == 1
+    assert vendor.moved() == [Decimal("40.00")]
+
+
+@pytest.mark.parametrize("place", ["before the check", "in the tool's own code"])
+def test_a_worker_that_sleeps_between_sent_and_the_first_byte_sends_nothing(
+    vendor: Vendor, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Stopped before the last check, or after it and before the wire: the wire looks once more."""
+    tools.asks((tools.keyed, {"charge": tools.charge(vendor), "amount": Decimal("40.00")}))
+    run = tools.start()
+    real, slept = clock.elapsed, [0.0]
+
+    def sleep(*_: object) -> None:
+        slept[0] = 3600.0
+        tools.before.clear()
+
+    if place == "before the check":
+        faults.arm("vendor.before_call", sleep)
+    else:
+        tools.before.append(sleep)
+    monkeypatch.setattr(clock, "elapsed", lambda: real() + slept[0])
+    desk.drive(run)
+    if run.state != RunState.COMPLETED:  # the step's own time was slept away as well
+        tools.later(run, minutes=1)
+    assert tools.kinds(run)[:3] == ["intent", "sent", "not sent"]
     assert len(vendor.requests("POST", "/v1/refunds")) == 1
     assert vendor.moved() == [Decimal("40.00")]
 
