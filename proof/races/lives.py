@@ -1,0 +1,270 @@
+"""Races of a run's worker against what comes from outside: a cancel, a reviewer's yes, an event."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from approvals.models import Gate
+from approvals.states import Verdict
+from durable import faults, journal, protocol, runner, runs, suspending, waits
+from durable.errors import Suspension
+from durable.models import Effect, Run, Signal, Wait
+from durable.states import EventKind, RunState, WaitKind
+from proof.races import cast, unguarded
+from proof.races.gates import DRIVEN
+from proof.races.ground import LARGE, Ground, drive, say
+from proof.races.harness import Beaten, Control, Played, Race
+
+
+@dataclass(frozen=True)
+class Living:
+    """A run to be contended for. `met` is for a control whose contenders wait for each other."""
+
+    run: Run
+    ground: Ground
+    met: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def ref(self) -> str:
+        return self.run.ref
+
+    @property
+    def order(self) -> str:
+        return str(self.run.input["order"])
+
+    @property
+    def charge(self) -> str:
+        return str(self.run.input["charge"])
+
+
+def queued(agent: type[Any], ground: Ground, rounds: int, **input: Any) -> list[Living]:
+    """Runs that have just been started."""
+    return [Living(ground.start(agent.name, **input), ground) for _ in range(rounds)]
+
+
+def kinds(living: Living) -> list[str]:
+    """What the run's ledger tells, in order."""
+    return [event.kind for event in journal.events(living.ref)]
+
+
+def worker(living: Living) -> None:
+    """A worker takes the run, and acts."""
+    runner.drive(living.ref)
+    if not Effect.objects.filter(run=living.run).exists():
+        raise Beaten("there was nothing to do any more")
+
+
+# Cancel against apply
+
+
+def cancel(living: Living) -> None:
+    """An operator cancels, and wants undone what has been done."""
+    try:
+        runs.cancel(living.ref, actor="sven", reason="the customer has withdrawn", undo=True)
+    finally:
+        living.met.set()
+
+
+def worker_after_cancel(living: Living) -> None:
+    """The worker has begun its step when the cancel comes."""
+    cast.before_act[:] = [lambda _ref: (living.met.wait(5), None)[1]]
+    try:
+        worker(living)
+    finally:
+        cast.before_act.clear()
+
+
+def cancel_in_step(living: Living) -> None:
+    """The cancel comes when the worker has claimed the run."""
+    end = time.monotonic() + 5
+    while not Run.objects.filter(pk=living.run.pk, state=RunState.RUNNING.value).exists():
+        if time.monotonic() > end:
+            raise Beaten("nobody has claimed it")
+        time.sleep(0.001)
+    time.sleep(unguarded.BETWEEN * 3)
+    cancel(living)
+
+
+def judge_cancel(ground: Ground, played: Sequence[Played]) -> Iterator[str]:
+    """Nothing is begun after the cancel, what was done before it is undone, once."""
+    drive(one.item.run for one in played)
+    book = ground.moved()
+    for one in played:
+        living: Living = one.item
+        moved, told = book[living.order], kinds(living)
+        if not one.outcomes["cancel"].won:
+            if living.run.state != RunState.COMPLETED or moved != [1]:
+                yield f"{living.ref}: not cancelled, {living.run.state}, and the book says {moved}"
+            continue
+        if living.run.state != RunState.COMPENSATED or moved not in ([], [1, -1]):
+            yield f"{living.ref}: cancelled, {living.run.state}, and the book says {moved}"
+        forward = [
+            event
+            for event in journal.events(living.ref)[told.index(EventKind.CANCEL_ASKED) :]
+            if event.kind in (EventKind.INTENT, EventKind.SENT) and not event.effect_key.endswith(":undo")
+        ]
+        if forward:
+            yield f"{living.ref}: {forward[0].kind} after the cancel"
+
+
+def side_of_cancel(one: Played) -> str:
+    if not one.outcomes["cancel"].won:
+        return "applied, not cancelled"
+    return "undone" if one.outcomes["worker"].won else "never begun"
+
+
+@contextmanager
+def _intents_after_cancel() -> Iterator[None]:
+    with unguarded.replaced(import_module("durable.ledger.record"), "_may_intend", lambda *_: None):
+        yield
+
+
+# An answer against a suspension
+
+
+def deliver(living: Living) -> None:
+    """The event comes from outside."""
+    if not waits.deliver(living.ref, "word", {"is": "yes"}, dedupe="once"):
+        raise Beaten("it had come before")
+
+
+def drives(living: Living) -> None:
+    """A worker drives the run until it waits."""
+    runner.drive(living.ref)
+
+
+def judge_heard(ground: Ground, played: Sequence[Played]) -> Iterator[str]:
+    """Whoever came first, the run has heard and goes on."""
+    for one in played:
+        living: Living = one.item
+        living.run.refresh_from_db()
+        if living.run.state == RunState.SUSPENDED:
+            yield f"{living.ref}: it waits for what has come"
+            continue
+        drive([living.run])
+        if living.run.state != RunState.COMPLETED:
+            yield f"{living.ref}: it has heard, and is {living.run.state} {living.run.error}"
+
+
+def side_of_heard(one: Played) -> str:
+    came = Signal.objects.filter(run=one.item.run).first()
+    waited = Wait.objects.filter(run=one.item.run, kind=WaitKind.EVENT.value).first()
+    if came is None or waited is None:
+        return "neither"
+    return "event first" if came.received_at < waited.opened_at else "wait first"
+
+
+def reviewer(living: Living) -> None:
+    """A reviewer says yes the moment that the gate is there."""
+    end = time.monotonic() + 10
+    while not (
+        found := list(Gate.objects.select_related("effect__run", "wait").filter(effect__run=living.run))
+    ):
+        if time.monotonic() > end:
+            raise Beaten("there is no gate")
+        time.sleep(0.001)
+    say(living.ground.reviewers[0], found[0], Verdict.APPROVE)
+    living.met.set()
+
+
+def tired_worker(longest: float, living: Living) -> None:
+    """A worker that takes its time, by chance or until the answer is there, before it looks and before it rests."""
+    suspend = runner.suspend  # type: ignore[attr-defined]  # the name by which the runner calls it
+
+    def tired(*args: Any, **more: Any) -> Any:
+        living.met.wait(random.uniform(0, longest))
+        return suspend(*args, **more)
+
+    def intended(point: str) -> None:
+        if point == "intent.after_commit":
+            living.met.wait(random.uniform(0, longest / 2))
+
+    with faults.watched(intended), unguarded.replaced(runner, "suspend", tired):
+        runner.drive(living.ref)
+
+
+def judge_answered(ground: Ground, played: Sequence[Played]) -> Iterator[str]:
+    """The yes is never slept over, and the money moves once."""
+    for one in played:
+        one.item.run.refresh_from_db()
+        if one.item.run.state == RunState.SUSPENDED:
+            yield f"{one.item.ref}: suspended on a gate that had been answered"
+    driven = played[::DRIVEN]
+    drive(one.item.run for one in driven)
+    book = ground.moved()
+    for one in driven:
+        if one.item.run.state == RunState.COMPLETED and book[one.item.charge] != [Decimal(LARGE)]:
+            yield f"{one.item.ref}: approved once, and the book says {book[one.item.charge]}"
+
+
+def side_of_answer(one: Played) -> str:
+    """Whether the worker had given the run up when the answer came."""
+    approved = next(e.at for e in journal.events(one.item.ref) if e.kind == EventKind.APPROVED)
+    rested = one.item.run.attempts.order_by("number").first()
+    return (
+        "answer first"
+        if rested is None or rested.ended_at is None or approved < rested.ended_at
+        else "suspend first"
+    )
+
+
+@contextmanager
+def _answers_not_read_again() -> Iterator[None]:
+    """Who suspends doesn't look whether what it waits for has come meanwhile."""
+    rest = suspending._rest
+
+    def wait_on(effect: Effect) -> Effect:
+        raise Suspension(*waits.of_effect(effect))
+
+    with (
+        unguarded.replaced(waits, "waiting_signal", lambda *_: None),
+        unguarded.replaced(protocol, "_wait_on", wait_on),
+        unguarded.replaced(suspending, "_rest", lambda run, *, answered: rest(run, answered=False)),
+    ):
+        yield
+
+
+_UNREAD = Control("the second look at the waits, under the run's lock", _answers_not_read_again)
+
+RACES = (
+    Race(
+        "cancel/apply",
+        partial(queued, cast.Keeper),
+        {"worker": worker, "cancel": cancel},
+        judge_cancel,
+        Control(
+            "the release's look at the run's state",
+            _intents_after_cancel,
+            {"worker": worker_after_cancel, "cancel": cancel_in_step},
+        ),
+        sides={"undone": "worker", "never begun": "cancel"},
+        side=side_of_cancel,
+    ),
+    Race(
+        "answer/suspend",
+        partial(queued, cast.Refunder, amount=LARGE),
+        {"worker": partial(tired_worker, 0.05), "reviewer": reviewer},
+        judge_answered,
+        Control(_UNREAD.guard, _UNREAD.out, {"worker": partial(tired_worker, 1e3), "reviewer": reviewer}),
+        sides={"answer first": "", "suspend first": ""},
+        side=side_of_answer,
+    ),
+    Race(
+        "event/suspend",
+        partial(queued, cast.Listener),
+        {"worker": drives, "event": deliver},
+        judge_heard,
+        _UNREAD,
+        sides={"event first": "event", "wait first": "worker"},
+        side=side_of_heard,
+    ),
+)

@@ -1,0 +1,74 @@
+"""Guards taken out, for controls: each stands for one way in which the engine could have been written.
+
+Nothing in the product can do this. A block replaces a function or a statement of this process, and puts it back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import connection
+
+from durable.models import Effect, Run, Wait
+from durable.transitions import moves
+
+#: Seconds between what a control checks and what it then writes: long enough for others to check the same.
+BETWEEN = 0.004
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """`owner.name` is `value` for the block."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+@contextmanager
+def row_locks() -> Iterator[None]:
+    """No SELECT locks what it reads."""
+    with replaced(type(connection.ops), "for_update_sql", lambda *_args, **_more: ""):
+        yield
+
+
+def until_somebody_waits() -> None:
+    """Wait until another session stands before a lock that this one holds, for a second at most."""
+    end = time.monotonic() + 1.0
+    with connection.cursor() as cursor:
+        while time.monotonic() < end:
+            cursor.execute(
+                "SELECT 1 FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+            )
+            if cursor.fetchone():
+                return
+            time.sleep(0.001)
+
+
+class _Blind:
+    """Stands for a model where `moves` writes a state: the row is named, the state that it must still have is not."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.objects = self
+
+    def filter(self, *, pk: int, state: str) -> Any:
+        time.sleep(BETWEEN)
+        return self._model.objects.filter(pk=pk)
+
+
+@contextmanager
+def checks_under_lock() -> Iterator[None]:
+    """Neither locks nor conditional updates: everybody checks first, and then writes."""
+    with (
+        row_locks(),
+        replaced(moves, "Run", _Blind(Run)),
+        replaced(moves, "Effect", _Blind(Effect)),
+        replaced(moves, "Wait", _Blind(Wait)),
+    ):
+        yield
