@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_cache_control
-from django.views import defaults
 
 Answer = Callable[[HttpRequest], HttpResponse]
 AWAY = (OperationalError, InterfaceError)
@@ -27,7 +26,7 @@ class DatabaseAway:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Views' errors come here, before Django makes a 500 of them."""
-        return away() if isinstance(error, AWAY) else None
+        return away(request) if isinstance(error, AWAY) else None
 
 
 class NoStore:
@@ -46,14 +45,16 @@ class NoStore:
         return answer
 
 
-def away() -> HttpResponse:
-    """The page needs no database, no session and no user."""
-    answer = render(None, "503.html", status=503)
+def away(request: HttpRequest) -> HttpResponse:
+    """The page needs no database, no session and no user; of the request it reads the theme's cookie."""
+    answer = render(None, "503.html", {"request": request}, status=503)
     answer["Retry-After"] = "5"
     patch_cache_control(answer, no_store=True)
     return answer
 
 
-def failed(request: HttpRequest) -> HttpResponseBase:
+def failed(request: HttpRequest) -> HttpResponse:
     """Django's last resort (`handler500`). A session that cannot be saved ends here too: then it is 503, not 500."""
-    return away() if isinstance(sys.exc_info()[1], AWAY) else defaults.server_error(request)
+    if isinstance(sys.exc_info()[1], AWAY):
+        return away(request)
+    return render(None, "500.html", {"request": request}, status=500)

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, reverse
 
 from approvals import urls
 from approvals.models import Gate
+from approvals.queries import inbox
 from durable.models import LedgerEvent
 from tests import factories
 from tests.approvals.conftest import SignIn
@@ -274,3 +275,19 @@ def test_refused_attempts_stand_in_the_runs_log(sign_in: SignIn) -> None:
     assert LedgerEvent.objects.filter(kind="refused decision").count() == 1
     page = alice.get(reverse("run", args=[gate.effect.run.ref])).content.decode()
     assert "tried to decide and was refused" in page
+
+
+@pytest.mark.parametrize(("error", "status"), [(OperationalError("away"), 503), (KeyError("a fault"), 500)])
+def test_a_page_that_cannot_be_made_says_so_in_the_theme_that_the_person_chose(
+    error: Exception, status: int, sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise error
+
+    alice = sign_in(factories.person("alice"))
+    alice.raise_request_exception = False
+    alice.cookies["theme"] = "dark"
+    monkeypatch.setattr(inbox, "queue", fails)
+    answer = alice.get(reverse("gates"))
+    assert answer.status_code == status
+    assert '<html lang="en" data-theme="dark">' in answer.content.decode()
