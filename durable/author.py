@@ -8,7 +8,7 @@ from durable.errors import CannotSay, EffectFailed, EffectRefused, InDoubt, NotS
 from durable.money import Money
 from durable.plan import Agent, Next, step
 from durable.tools import tool
-from durable.vendor import Absent, Call, Candidates, LookupAnswer, Receipt
+from durable.vendor import Absent, Call, Candidates, LookupAnswer, Period, Receipt
 
 __all__ = [
     "Absent",
@@ -26,6 +26,7 @@ __all__ = [
     "Money",
     "Next",
     "NotSent",
+    "Period",
     "Receipt",
     "RunContext",
     "VendorRefused",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from durable import answers, claims, compensation, frozen, journal, rounds, vault, waits, wakeup
+from durable import answers, claims, compensation, forgotten, frozen, journal, rounds, vault, waits, wakeup
 from durable.beats import committing
 from durable.compensation import Undone
 from durable.errors import Invalid, Stopping, Suspension, UnknownTool
@@ -17,7 +17,7 @@ from durable.journal import ENGINE
 from durable.ledger import outcome
 from durable.models import Effect, Run
 from durable.models.fields import Clock
-from durable.reconcile import Doubt, LookAgain, settle
+from durable.reconcile import Doubt, LookAgain, Verdict, settle
 from durable.states import OPEN, AttemptEnd, Attention, EventKind, RunState, WaitKind
 from durable.transitions import Claim, hold_claim, move_run
 from durable.waits import OPERATOR, WaitSpec
@@ -111,7 +111,7 @@ def _withdraw_unsent(claim: Claim) -> None:
     with committing("withdraw"):
         run = hold_claim(claim)
         for effect in Effect.objects.filter(
-            run=run, state__in=[s.value for s in OPEN], open_sends=0
+            run=run, state__in=[s.value for s in OPEN], open_sends=0, forgotten_since=None
         ).order_by("id"):
             answers.withdraw(run, outcome.locked(effect), actor=ENGINE, words=f"the run is {run.state}")
 
@@ -127,7 +127,15 @@ def _settle(claim: Claim, effect: Effect) -> list[object]:
     except (UnknownTool, Invalid, vault.Erased, vault.Tampered) as error:
         # In doubt, so that people's verdicts and, once the code is back, the sweeper's look-up reach it.
         return [outcome.doubt(claim, effect, Attention.CODE_MISSING, str(error), {})]
-    verdict = settle(claim, effect, ask, may_send=False)
+    verdict: Verdict | forgotten.Nothing
+    if effect.forgotten_since is None:
+        verdict = settle(claim, effect, ask, may_send=False)
+    else:
+        verdict = forgotten.settle(claim, effect, ask)
+    if isinstance(verdict, forgotten.Nothing):
+        _withdraw_unsent(claim)
+        effect.refresh_from_db()
+        return _settle(claim, effect) if effect.state in OPEN else []
     if isinstance(verdict, LookAgain):
         return [
             WaitSpec(

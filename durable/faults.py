@@ -44,6 +44,8 @@ BEATS = MappingProxyType(
         "wake": "the sweeper wakes a run that nothing would wake",
         "erase": "a run's seal key is destroyed",
         "prune": "what retention no longer keeps is deleted",
+        "recovery": "a restore from a backup is gone through",
+        "restored": "what a run has done since the backup is doubted",
     }
 )
 """Every commit of the engine, by what makes it."""
@@ -55,6 +57,7 @@ CALLS = MappingProxyType(
         "recheck": "the facts that an effect rests on are read",
         "read": "a step reads from the world outside",
         "model": "a step calls a model",
+        "statement": "the vendor is asked for its account of a period",
     }
 )
 """Every question of the engine to the world outside."""

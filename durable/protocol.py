@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from durable import clock, ledger, rounds, vault, waits
+from durable import clock, forgotten, ledger, rounds, vault, waits
 from durable.beats import committing
 from durable.errors import (
     EffectFailed,
@@ -32,7 +32,7 @@ from durable.reconcile import (
     settle,
 )
 from durable.sending import SHORT, send, wait_for
-from durable.states import REFUSED, Attention, EffectState
+from durable.states import OPEN, REFUSED, Attention, EffectState
 from durable.transitions import Claim, hold_claim
 from durable.vendor import Receipt
 
@@ -109,11 +109,14 @@ def facts_at_drafting(run: Run, ask: Ask, older: Effect | None) -> Mapping[str, 
 
 def _never_happened(effect: Effect) -> bool:
     """A person said so after quiescence (`verdicts`): the place is free for a new key, linked to this one."""
-    return effect.state == EffectState.WITHDRAWN and effect.sends > 0
+    asked_about = effect.sends > 0 or effect.forgotten_since is not None
+    return effect.state == EffectState.WITHDRAWN and asked_about
 
 
 def _advance(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Effect:
     """Do what the ledger's state of the effect asks for; returns the effect as it stands after that."""
+    if effect.forgotten_since is not None and effect.state in OPEN:
+        return _perhaps_forgotten(claim, effect, ask)
     if _differs(effect, ask):
         return _another_ask(claim, effect, ask)
     state = EffectState(effect.state)
@@ -131,6 +134,20 @@ def _advance(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Effect:
             return _pending(claim, effect, rounds.as_decided(effect, ask))
 
 
+def _perhaps_forgotten(claim: Claim, effect: Effect, ask: Ask) -> Effect:
+    """The run came out of a backup: before anything else, learn whether the act was done and forgotten."""
+    if effect.state == EffectState.IN_DOUBT:
+        return _wait_on(effect)
+    verdict = forgotten.settle(claim, effect, rounds.as_decided(effect, ask))
+    effect.refresh_from_db()
+    match verdict:
+        case Doubt():
+            return _wait_on(effect)
+        case LookAgain(pause=later):
+            wait_for(effect, later, "look again")
+    return effect
+
+
 def _wait_on(effect: Effect) -> Effect:
     """Suspend on what people are asked about an effect. Where they have just answered, return how it stands now."""
     before = effect.state, effect.round
@@ -143,7 +160,7 @@ def _wait_on(effect: Effect) -> Effect:
 
 def _another_ask(claim: Claim, effect: Effect, ask: Ask) -> Effect:
     """The step asks for something else under a key that has a record."""
-    if effect.sends == 0:
+    if effect.sends == 0 and effect.state != EffectState.APPLIED:
         return rounds.replace(claim, effect, ask)
     with committing("doubt"):
         run = hold_claim(claim)

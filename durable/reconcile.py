@@ -149,8 +149,7 @@ def judge(
         since = now - (effect.last_sent_at or now)
         return SendAgain(max(pause(effect.sends - 1) - since, timedelta(0)))
     if isinstance(answer, CannotSay):
-        assert effect.first_sent_at is not None
-        if now < effect.first_sent_at + PATIENCE:
+        if now < (effect.first_sent_at or effect.recorded_at) + PATIENCE:
             return LookAgain(pause(effect.looks))
         return Doubt(f"The vendor has not been able to say for {PATIENCE}: {answer}", {})
     if answer is not None and now < quiet_from(effect, ask.facts):
@@ -201,7 +200,7 @@ def call_of(
         timeout=timeout,
         args=args if args is not None else ask.proposal.args,
         undoes=ask.undoes,
-        first_sent_at=effect.first_sent_at,
+        first_sent_at=effect.first_sent_at or effect.forgotten_since,
     )
 
 

@@ -18,7 +18,7 @@ from durable import journal, tools, vault, waits
 from durable.beats import asking, committing
 from durable.errors import BudgetExhausted, Conflict, Invalid
 from durable.gatekeeper import Requirement, gatekeeper
-from durable.ledger import Ask, Place, gating, outcome
+from durable.ledger import Ask, Place, forgotten, gating, outcome
 from durable.ledger.record import give_back, open_gate, reserve, write_subjects
 from durable.models import Effect, Run, Sealed
 from durable.reconcile import LOOKUP_TIMEOUT
@@ -88,7 +88,9 @@ def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
         if effect.sends:
             raise Conflict(f"{effect.key} has been sent; its payload is bound")
         gating.serialise_once_per(ask.once_per(settings.INTERLOCK_HASH_KEY))
-        needed = gating.requirement(run, ask, link=effect.link)
+        # Refused when the backup was made: what came after that, under the same key, is not known.
+        doubted = forgotten(run) if run.recovery and effect.recorded_at < run.recovery.at else {}
+        needed = None if doubted else gating.requirement(run, ask, link=effect.link)
         payload = vault.seal(run.pk, claim.seal_key, ask.payload)
         _open(
             run,
@@ -102,7 +104,7 @@ def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
             facts=None if facts is None else vault.seal(run.pk, claim.seal_key, dict(facts)),
         )
         said = vault.seal(run.pk, claim.seal_key, ask.said) if ask.said else None
-        Effect.objects.filter(pk=effect.pk).update(said=said)
+        Effect.objects.filter(pk=effect.pk).update(said=said, **doubted)
     effect.refresh_from_db()
     return effect
 
@@ -202,7 +204,7 @@ def _open(
 ) -> None:
     """Close the present round as superseded and open the next, in the caller's transaction."""
     before = effect.digest
-    _close(run, effect, by=actor)
+    close(run, effect, by=actor)
     columns: dict[str, Any] = {
         "round": F("round") + 1,
         "approved_round": None,
@@ -238,7 +240,7 @@ def _open(
         open_gate(run, effect, needed)
 
 
-def _close(run: Run, effect: Effect, *, by: str) -> None:
+def close(run: Run, effect: Effect, *, by: str) -> None:
     """End the gate of the present round, answered or not: its yes is for what people saw, and for nothing else."""
     gatekeeper().close(effect, "superseded")
     for wait in waits.of_effect(effect):

@@ -200,3 +200,4 @@ class EventKind(StrEnum):
     COMPENSATED = "compensated"
     PARTLY_COMPENSATED = "partly compensated"
     PRUNED = "pruned"
+    RESTORED = "restored"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Q
+
 from durable import answers, plan, vault, waits, wakeup
 from durable.beats import committing
 from durable.checkpoints import Snapshot, load, snapshot, write
@@ -141,6 +143,9 @@ def fork(run_ref: str, version: int, *, actor: str, reason: str) -> Run:
 def _may_fork(parent: Run) -> None:
     if parent.state not in ENDED and not (parent.held and parent.lease_until is None):
         raise Conflict(f"{parent.ref} is {parent.state}; hold it or let it end before forking it")
+    if parent.recovery is not None and parent.state != RunState.COMPLETED:
+        # What it did at places that it has not come to again stands in no ledger that a fork could see.
+        raise Conflict(f"{parent.ref} came out of a backup; it must have completed before it is forked")
     open_effect = Effect.objects.filter(run=parent, state__in=_UNSETTLED).first()
     if open_effect is not None:
         raise Conflict(f"{open_effect.key} is {open_effect.state}; settle it before forking {parent.ref}")
@@ -173,7 +178,8 @@ def _at_rest(run: Run) -> Run:
     """A run that nobody drives and that has not ended, with nothing pending or in doubt."""
     if run.state != RunState.SUSPENDED:
         raise Conflict(f"{run.ref} is {run.state}; hold it first")
-    effect = Effect.objects.filter(run=run, state__in=_UNSETTLED, sends__gt=0).first()
+    left = Q(state__in=_UNSETTLED, sends__gt=0) | Q(state__in=_OPEN, forgotten_since__isnull=False)
+    effect = Effect.objects.filter(left, run=run).first()
     if effect is not None:
         raise Conflict(f"{effect.key} is {effect.state}; it must be settled first")
     return run

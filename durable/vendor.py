@@ -49,6 +49,14 @@ LookupAnswer = Receipt | Absent | Candidates
 
 
 @dataclass(frozen=True, slots=True)
+class Period:
+    """What a statement is asked for: everything that the vendor did for us since a moment, within `timeout` seconds."""
+
+    since: datetime
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One request to a vendor, as the tool's function receives it beside its typed arguments.
 

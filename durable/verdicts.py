@@ -80,7 +80,7 @@ def did_not(effect_key: str, *, actor: str, reason: str) -> None:
             )
         _say(run, effect, "did not happen", actor, reason)
         if key_is_good(effect, facts, now) and _goes_on(run, effect):
-            move_effect(effect, EffectState.PENDING, open_sends=0)
+            move_effect(effect, EffectState.PENDING, open_sends=0, forgotten_since=None)
         else:
             move_effect(effect, EffectState.WITHDRAWN, open_sends=0, settled_at=Clock(), next_look_at=None)
             give_back(run, effect)

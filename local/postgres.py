@@ -79,6 +79,31 @@ class Postgres:
             stop(self.process, signal.SIGINT, patience=10)
             self.process = None
 
+    def kill(self) -> None:
+        """SIGKILL to the server and every backend, which lead sessions of their own: as after a pulled plug."""
+        assert self.process is not None
+        family = [psutil.Process(self.process.pid)]
+        family += family[0].children(recursive=True)
+        for one in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        psutil.wait_procs(family, timeout=5)
+        self.process.wait()
+        self.process = None
+
+    def back_up(self, folder: Path) -> None:
+        """Stop it, copy its data to `folder`, owners kept, and start it again."""
+        self.stop()
+        subprocess.run(["cp", "-a", self.data, folder], check=True)
+        self.start()
+
+    def restore(self, folder: Path) -> None:
+        """Kill it, put the data of a backup in place of its own, and start that."""
+        self.kill()
+        shutil.rmtree(self.data)
+        subprocess.run(["cp", "-a", folder, self.data], check=True)
+        self.start()
+
     def remove(self) -> None:
         """Stop it and delete its data for good."""
         self.stop()

@@ -37,7 +37,7 @@ STEP = {"ISK": 100, "UGX": 100} | dict.fromkeys(["BHD", "JOD", "KWD", "OMR", "TN
 LARGEST = 99_999_999
 REASONS = ("duplicate", "fraudulent", "requested_by_customer")
 REFUND_FIELDS = {"charge", "payment_intent", "amount", "reason", "metadata", "expand", "currency"}
-LIST_FIELDS = {"charge", "payment_intent", "limit", "starting_after", "expand"}
+LIST_FIELDS = {"charge", "payment_intent", "created", "limit", "starting_after", "expand"}
 
 
 def invalid(

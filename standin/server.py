@@ -11,7 +11,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from standin.book import Book
 from standin.control import PREFIX, Control, RequestLog
@@ -112,7 +112,7 @@ class Handler(BaseHTTPRequestHandler):
         """The request, or None where its body can't be read. Header names are lower-cased."""
         url = urlsplit(self.path)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        params: Any = dict(parse_qsl(url.query, keep_blank_values=True))
+        params: Any = decode_form(url.query)
         try:
             length = int(headers.get("content-length", "0"))
             text = self.rfile.read(length).decode() if 0 <= length <= LONGEST_BODY else None

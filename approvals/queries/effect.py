@@ -113,6 +113,8 @@ def said(effect: Effect) -> str:
 def _payload_title(effect: Effect) -> str:
     if effect.sends:
         return "Sent exactly as shown"
+    if effect.receipt_id:
+        return "Asked for as shown; the vendor had done it already"
     refused = EffectState(effect.state) in REFUSED
     return f"{effect.state.capitalize()}, and not sent" if refused else "Will be sent exactly as shown"
 

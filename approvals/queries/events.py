@@ -25,6 +25,7 @@ _TEXTS = {
     EventKind.GATED: "asks people first",
     EventKind.WITHDRAWN: "took it back",
     EventKind.SETTLED: "settled it",
+    EventKind.RESTORED: "restored the database from a backup",
     EventKind.PRUNED: "pruned what is kept no longer",
     EventKind.EXPIRED: "let it lapse: nobody decided in time",
     EventKind.NEW_ROUND: "opened a new round",

@@ -35,7 +35,10 @@ def side_by_side(effect: Effect, doubt: Wait) -> dict[str, Any]:
     sent = moment(effect.first_sent_at) if effect.first_sent_at else "never"
     again = f", {effect.sends} requests in all" if effect.sends > 1 else ""
     made = [_made(effect, one) for one in found]
-    rows.append({"name": "Made", "sent": f"first sent {sent}{again}", "cells": made})
+    told = f"first sent {sent}{again}"
+    if effect.forgotten_since and not effect.sends:
+        told = f"perhaps sent after {moment(effect.forgotten_since)}, and forgotten by a restore"
+    rows.append({"name": "Made", "sent": told, "cells": made})
     states = [_cell((one.get("facts") or {}).get("status"), None) for one in found]
     rows.append({"name": "Status", "sent": "no usable answer", "cells": states})
     taken = _owners(effect, found)

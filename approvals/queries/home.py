@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from approvals.queries import inbox, pages, runs
+from durable import restoring
 from durable.models import Effect, Run
 from durable.models.fields import Clock
 from durable.states import EffectState, RunState
@@ -38,6 +39,7 @@ def standing(user: User) -> dict[str, Any]:
     figures = _figures(queue["total"], stuck_total, doubt, running, queued)
     context = {
         "summary": _summary(stuck_total, queue["total"]),
+        "restored": _restored(),
         "figures": figures,
         "stuck": stuck,
         "stuck_total": pages.words(stuck_total),
@@ -46,6 +48,23 @@ def standing(user: User) -> dict[str, Any]:
         "health": _health(late, sleeping),
     }
     return {**context, "version": pages.version(context), "now": queue["now"]}
+
+
+def _restored() -> str:
+    """One sentence while something is left to settle of a restore from a backup, else nothing."""
+    found = restoring.standing()
+    if found is None:
+        return ""
+    since = f"Restored from a backup of {found.since:%Y-%m-%d %H:%M} UTC"
+    left = f"{_counted(found.left, 'effect')} to be settled"
+    if not found.stopped:
+        return f"{since}: {left} before anything of {'it' if found.left == 1 else 'them'} is sent."
+    gone = f", {_counted(found.gone, 'effect')} of runs that are gone to be looked at" if found.gone else ""
+    return f"{since}: {left}{gone}. Nothing leaves until an operator says so (manage.py recover)."
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{pages.words(number)} {word}{'' if number == 1 else 's'}"
 
 
 def _summary(stuck: int, gates: int) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from durable.adapters import shop
 from durable.errors import CannotSay, InDoubt, VendorRefused
-from durable.vendor import Absent, Call, Candidates, LookupAnswer, Receipt
+from durable.vendor import Absent, Call, Candidates, LookupAnswer, Period, Receipt
 
 PATH = "/stock/reservations"
 
@@ -27,16 +27,29 @@ def reserve(call: Call, sku: str, quantity: int, order: str) -> Receipt:
 def find_reservation(call: Call) -> LookupAnswer:
     """Look for reservations that bear the call's key; several are candidates."""
     try:
-        body = shop.get(PATH, {"reference": call.key}, call.timeout)
-        listed = body.get("reservations")
-        if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-            raise CannotSay("the list of reservations can't be read")
+        listed = _list({"reference": call.key}, call.timeout)
         found = [_reservation(one) for one in listed if one.get("reference") == call.key]
     except (VendorRefused, InDoubt) as error:
         raise CannotSay(f"the look-up of reservations failed: {error}") from error
     if len(found) == 1:
         return found[0]
     return Candidates(tuple(found)) if found else Absent()
+
+
+def reservations_since(period: Period) -> list[Receipt]:
+    """The vendor's account: every reservation, cancelled or not, that was made or cancelled since a moment."""
+    try:
+        found = [_reservation(one) for one in _list({}, period.timeout)]
+    except (VendorRefused, InDoubt) as error:
+        raise CannotSay(f"the list of reservations can't be had: {error}") from error
+    return [one for one in found if one.at is None or one.at >= period.since]
+
+
+def _list(query: dict[str, str], timeout: float) -> list[dict[str, Any]]:
+    listed = shop.get(PATH, query, timeout).get("reservations")
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise CannotSay("the list of reservations can't be read")
+    return listed
 
 
 def release_reservation(call: Call, receipt: Receipt) -> Receipt:

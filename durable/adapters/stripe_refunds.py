@@ -19,7 +19,7 @@ import stripe
 from durable.adapters import stripe_money, wire
 from durable.adapters.stripe_wire import client, meaning, plain
 from durable.errors import CannotSay, InDoubt, VendorError, VendorRefused
-from durable.vendor import Absent, Call, Candidates, LookupAnswer, Receipt
+from durable.vendor import Absent, Call, Candidates, LookupAnswer, Period, Receipt
 
 KEY_LIFE = timedelta(hours=24)
 KEY = "interlock_key"
@@ -65,7 +65,7 @@ def find_refund(call: Call) -> LookupAnswer:
     charge = str(call.args["charge"])
     try:
         with wire.within(call.timeout):
-            refunds = _all(charge)
+            refunds = _all(_of(charge))
         ours = [one for one in refunds if _key(one) == call.key]
         found = [_receipt(one, charge) for one in ours or refunds if ours or _could_be(one, call)]
     except stripe.StripeError as error:
@@ -75,6 +75,18 @@ def find_refund(call: Call) -> LookupAnswer:
     if len(ours) == 1:
         return found[0]
     return Candidates(tuple(found)) if found else Absent()
+
+
+def refunds_since(period: Period) -> list[Receipt]:
+    """The vendor's account: every refund made since a moment, ours or not. Raises CannotSay for every failure."""
+    since = {"created": {"gte": int(period.since.timestamp())}}
+    try:
+        with wire.within(period.timeout):
+            return [_receipt(one, str(one.get("charge"))) for one in _all(since)]
+    except stripe.StripeError as error:
+        raise CannotSay(f"the list of refunds can't be had: {meaning(error)}") from error
+    except VendorError as error:
+        raise CannotSay(f"the list of refunds can't be had: {error}") from error
 
 
 def charge_facts(charge: str | Call, timeout: float = 10.0) -> dict[str, str]:
@@ -128,10 +140,10 @@ def _of(charge: str) -> dict[str, str]:
     return {"payment_intent" if charge.startswith("pi_") else "charge": charge}
 
 
-def _all(charge: str) -> list[dict[str, Any]]:
-    """Every refund of the charge, page by page, newest first. A page that isn't one raises CannotSay."""
+def _all(wanted: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every refund that is `wanted`, page by page, newest first. A page that isn't one raises CannotSay."""
     refunds: list[dict[str, Any]] = []
-    params: Any = {**_of(charge), "limit": PAGE}
+    params: Any = {**wanted, "limit": PAGE}
     while True:
         page = plain(client().v1.refunds.list(params))
         data, more = page.get("data"), page.get("has_more")

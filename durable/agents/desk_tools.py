@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import EmailStr
 
 from durable.adapters import mail, orders, stock, stripe_refunds
-from durable.author import Call, LookupAnswer, Receipt, hours, minutes, seconds, tool
+from durable.author import Call, LookupAnswer, Period, Receipt, hours, minutes, seconds, tool
 
 
 @tool(reads=True, vendor="shop", subject="order", freshness=minutes(10))
@@ -39,6 +39,12 @@ def find_refund(call: Call) -> LookupAnswer:
     return stripe_refunds.find_refund(call)
 
 
+@refund.statement
+def refunds_since(period: Period) -> list[Receipt]:
+    """What Stripe says that it refunded since a moment."""
+    return stripe_refunds.refunds_since(period)
+
+
 @refund.recheck
 def charge_facts(call: Call) -> dict[str, str]:
     """What must not have changed while people decided: what is left of the charge, its currency, its state."""
@@ -55,6 +61,12 @@ def reserve_replacement(call: Call, order: str, sku: str, quantity: int) -> Rece
 def find_reservation(call: Call) -> LookupAnswer:
     """Find the reservation by our reference; a new one shows up late."""
     return stock.find_reservation(call)
+
+
+@reserve_replacement.statement
+def reservations_since(period: Period) -> list[Receipt]:
+    """What the warehouse says that it set aside since a moment."""
+    return stock.reservations_since(period)
 
 
 @reserve_replacement.undo(lookup=stock.find_release, idempotent_for=hours(24 * 365))

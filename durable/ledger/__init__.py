@@ -18,7 +18,7 @@ from durable.ledger.ask import Ask, facts_of
 from durable.ledger.places import Place, at, inherited, key_of, undo_key_of
 from durable.ledger.record import Recorded, record
 from durable.ledger.release import Released, Sending, release
-from durable.ledger.sends import never_left
+from durable.ledger.sends import forgotten, never_left, quiet_after
 
 __all__ = [
     "Ask",
@@ -28,9 +28,11 @@ __all__ = [
     "Sending",
     "at",
     "facts_of",
+    "forgotten",
     "inherited",
     "key_of",
     "never_left",
+    "quiet_after",
     "record",
     "release",
     "undo_key_of",

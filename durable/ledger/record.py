@@ -18,6 +18,7 @@ from durable.ledger import gating, purse
 from durable.ledger.ask import Ask
 from durable.ledger.places import key_of, undo_key_of
 from durable.ledger.release import Sending, forward_only, send_out
+from durable.ledger.sends import forgotten
 from durable.models import Effect, Run, Subject
 from durable.states import EffectState, EventKind, RunState, WaitKind
 from durable.transitions import Claim, hold_claim
@@ -43,8 +44,9 @@ def record(
     """Record the intent, reserve its money, and either release it or open its gate, in one commit.
 
     `facts` are those that the tool's `recheck` read at drafting; `older` is the effect that a person declared
-    as never happened, to which the new key is linked. Without `send` the effect stays pending, to be released by
-    itself. Raises LeaseLost, Stopping, HandingBack, BudgetExhausted; then nothing is written.
+    as never happened, to which the new key is linked. Without `send`, and in a run that came out of a backup, the
+    effect stays pending, to be released by itself. Raises LeaseLost, Stopping, HandingBack, BudgetExhausted; then
+    nothing is written.
     """
     with committing("intent" if ask.undo_of is None else "undo"):
         run = hold_claim(claim)
@@ -52,15 +54,18 @@ def record(
         once_per = ask.once_per(settings.INTERLOCK_HASH_KEY)
         gating.serialise_once_per(once_per)
         link = older.link + 1 if older else 1
-        needed = gating.requirement(run, ask, link=link)
-        effect = _insert(
-            claim, run, ask, once_per=once_per, link=link, older=older, facts=facts, gated=needed is not None
-        )
+        doubted = forgotten(
+            run
+        )  # then it is looked up first, and people are asked once nothing of it is found
+        needed = None if doubted else gating.requirement(run, ask, link=link)
+        state = EffectState.PENDING if needed is None else EffectState.GATED
+        columns = {"state": state.value, "once_per": once_per, "link": link, "linked_from": older, **doubted}
+        effect = _insert(claim, run, ask, columns, facts=facts, said=bool(needed or doubted))
         reserve(run, effect)
         _journal(claim, run, effect, needed)
         if needed is not None:
             open_gate(run, effect, needed)
-        sending = send_out(claim, run, effect, ask) if send and needed is None else None
+        sending = send_out(claim, run, effect, ask) if send and not (needed or doubted) else None
     return Recorded(effect, sending)
 
 
@@ -114,23 +119,21 @@ def _insert(
     claim: Claim,
     run: Run,
     ask: Ask,
+    columns: Mapping[str, Any],
     *,
-    once_per: str,
-    link: int,
-    older: Effect | None,
     facts: Mapping[str, Any] | None,
-    gated: bool,
+    said: bool,
 ) -> Effect:
     payload = vault.seal(run.pk, claim.seal_key, ask.payload)
     place = ask.place
     effect = Effect.objects.create(
         run=run,
-        key=undo_key_of(ask.undo_of, link) if ask.undo_of else key_of(run.ref, place, link),
+        key=undo_key_of(ask.undo_of, columns["link"])
+        if ask.undo_of
+        else key_of(run.ref, place, columns["link"]),
         step=place.step,
         visit=place.visit,
         ordinal=place.ordinal,
-        link=link,
-        linked_from=older,
         undo_of=ask.undo_of,
         tool=ask.tool.name,
         tool_version=ask.proposal.version,
@@ -140,12 +143,11 @@ def _insert(
         payload_asked=payload,
         payload=payload,
         facts=None if facts is None else vault.seal(run.pk, claim.seal_key, dict(facts)),
-        said=vault.seal(run.pk, claim.seal_key, ask.said) if gated and ask.said else None,
+        said=vault.seal(run.pk, claim.seal_key, ask.said) if said and ask.said else None,
         vendor=ask.facts.vendor,
         amount_minor=ask.proposal.amount_minor,
         currency=ask.proposal.currency or "",
-        once_per=once_per,
-        state=(EffectState.GATED if gated else EffectState.PENDING).value,
+        **columns,
     )
     write_subjects(effect, ask.proposal.subjects)
     return effect

@@ -88,6 +88,8 @@ def _refused(run: Run, effect: Effect, ask: Ask) -> str:
         or effect.digest != ask.proposal.digest
     ):
         raise Conflict(f"{effect.key} is {effect.state} in round {effect.round}; it is not to be sent")
+    if effect.forgotten_since is not None:
+        raise Conflict(f"{effect.key} may have been sent and forgotten; it is looked up before it is sent")
     why_not = gatekeeper().may_release(effect)
     if why_not:
         return why_not

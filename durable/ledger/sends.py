@@ -1,8 +1,12 @@
-"""What is known of an effect's requests: whether any of them can have reached the vendor."""
+"""What is known of an effect's requests: whether any of them can have reached the vendor, or has been forgotten."""
 
 from __future__ import annotations
 
-from durable.models import Effect, LedgerEvent
+from typing import Any
+
+from django.conf import settings
+
+from durable.models import Effect, LedgerEvent, Recovery, Run
 from durable.states import EventKind
 
 
@@ -14,3 +18,19 @@ def never_left(effect: Effect) -> bool:
         return effect.sends == 0
     certain = LedgerEvent.objects.filter(effect_key=effect.key, kind=EventKind.NOT_SENT.value).count()
     return certain >= effect.sends
+
+
+def forgotten(run: Run) -> dict[str, Any]:
+    """Return the columns of an effect of a run that came out of a backup: a request of it may have been forgotten.
+
+    Nothing for any other run.
+    """
+    if run.recovery is None:
+        return {}
+    return {"forgotten_since": run.forgotten_since, **quiet_after(run.recovery)}
+
+
+def quiet_after(recovery: Recovery) -> dict[str, Any]:
+    """Return the columns that say when the last forgotten request must have been over: one lease after the restore."""
+    over = recovery.at + settings.LEASE_SECONDS
+    return {"send_by": over, "next_look_at": over}

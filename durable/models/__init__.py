@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from durable.models.effects import Chain, Effect, EventDetail, LedgerEvent, Sealed, SealKey, Subject
 from durable.models.progress import Branch, Checkpoint, Frozen, Message
-from durable.models.runs import Attempt, Budget, Purse, Run, Signal, Stop, Wait
+from durable.models.runs import Attempt, Budget, Purse, Recovery, Run, Signal, Stop, Wait
 
 #: Tables in which the application may insert and read, and nothing else.
 APPEND_ONLY_TABLES = (LedgerEvent._meta.db_table,)
@@ -22,6 +22,7 @@ __all__ = [
     "LedgerEvent",
     "Message",
     "Purse",
+    "Recovery",
     "Run",
     "SealKey",
     "Sealed",

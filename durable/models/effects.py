@@ -39,7 +39,8 @@ class Effect(models.Model):
     `digest_asked` is what the step asked for, `digest` what people let out (they differ after an edit). `open_sends`
     counts requests whose fate is unknown. `facts` is what held when it was drafted, `said` what the agent said in the
     asking step, unproven, `words` what a reviewer wrote. Amounts are minor units. `link` counts keys linked to an older
-    one: a person said that the older one never happened.
+    one: a person said that the older one never happened. `forgotten_since` is set while a request of it since then may
+    have been forgotten by a restore from a backup: it is looked up before anything is sent.
     """
 
     run = models.ForeignKey(Run, models.PROTECT, related_name="effects")
@@ -75,6 +76,7 @@ class Effect(models.Model):
     send_by = models.DateTimeField(null=True)
     looks = models.IntegerField(default=0)
     next_look_at = models.DateTimeField(null=True)
+    forgotten_since = models.DateTimeField(null=True)
     receipt_id = models.TextField(default="")
     proof = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+")
     adopted = models.BooleanField(default=False)
@@ -113,6 +115,11 @@ class Effect(models.Model):
                 fields=["next_look_at"],
                 name="effect_unsettled",
                 condition=Q(state__in=["pending", "in doubt"]),
+            ),
+            models.Index(
+                fields=["forgotten_since"],
+                name="effect_forgotten",
+                condition=Q(forgotten_since__isnull=False),
             ),
             models.Index(fields=["once_per"], name="effect_once_per", condition=~Q(once_per="")),
             models.Index(fields=["state", "-id"], name="effect_by_state"),

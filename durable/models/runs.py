@@ -59,12 +59,56 @@ class Purse(models.Model):
         return f"{self.currency} of budget {self.budget_id}"
 
 
+class Stop(models.Model):
+    """An order that nothing more may leave: of one agent, one tool, or (name empty) of everything."""
+
+    scope = models.TextField()  # all, agent, tool
+    name = models.TextField(default="")
+    actor = models.TextField()
+    reason = models.TextField()
+    at = models.DateTimeField(db_default=Clock())
+    lifted_at = models.DateTimeField(null=True)
+    lifted_by = models.TextField(default="")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(scope__in=["all", "agent", "tool"]), name="stop_scope_known"),
+            models.UniqueConstraint(
+                fields=["scope", "name"], condition=Q(lifted_at=None), name="stop_open_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"stop {self.scope} {self.name}".strip()
+
+
+class Recovery(models.Model):
+    """One restore of the database from a backup; its number is the recovery epoch of every run that came out of it.
+
+    What happened between `since`, the backup's moment, and `at` may be forgotten here and known to the vendors. `stop`
+    is the order under which it was gone through; `unknown` lists what vendors have and the ledger has not.
+    """
+
+    since = models.DateTimeField()
+    at = models.DateTimeField(db_default=Clock())
+    actor = models.TextField()
+    reason = models.TextField()
+    last_run = models.BigIntegerField(default=0)  # runs with a higher number were started after it
+    stop = models.ForeignKey(Stop, models.PROTECT, null=True, related_name="+")
+    unknown = models.JSONField(default=list)
+    done_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"recovery {self.pk}"
+
+
 class Run(models.Model):
     """One execution of an agent, from input to an end.
 
     `ref` is the id that people, keys and vendors see; it is never issued twice. `attempt` and `nonce` are the fencing
     token: every write of a worker is conditional on both. `due_at` says from when a worker may claim it (null: not
-    before something happens). `version` is its newest checkpoint.
+    before something happens). `version` is its newest checkpoint. A run that came out of a backup names the `recovery`
+    that it went through; what it did since `forgotten_since` may be missing from its ledger.
     """
 
     ref = models.TextField(unique=True)
@@ -93,6 +137,8 @@ class Run(models.Model):
     budget = models.ForeignKey(Budget, models.PROTECT, related_name="runs")
     parent = models.ForeignKey("self", models.PROTECT, null=True, related_name="forks")
     parent_version = models.IntegerField(null=True)
+    recovery = models.ForeignKey(Recovery, models.PROTECT, null=True, related_name="runs", db_index=False)
+    forgotten_since = models.DateTimeField(null=True)
     result = models.JSONField(null=True)
     error = models.TextField(default="")
     created_at = models.DateTimeField(db_default=Clock())
@@ -205,26 +251,3 @@ class Signal(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} for run {self.run_id}"
-
-
-class Stop(models.Model):
-    """An order that nothing more may leave: of one agent, one tool, or (name empty) of everything."""
-
-    scope = models.TextField()  # all, agent, tool
-    name = models.TextField(default="")
-    actor = models.TextField()
-    reason = models.TextField()
-    at = models.DateTimeField(db_default=Clock())
-    lifted_at = models.DateTimeField(null=True)
-    lifted_by = models.TextField(default="")
-
-    class Meta:
-        constraints = [
-            models.CheckConstraint(condition=Q(scope__in=["all", "agent", "tool"]), name="stop_scope_known"),
-            models.UniqueConstraint(
-                fields=["scope", "name"], condition=Q(lifted_at=None), name="stop_open_once"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"stop {self.scope} {self.name}".strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -14,10 +14,11 @@ from durable.tools import facts as sheet
 from durable.tools.arguments import Arguments
 from durable.tools.facts import Facts, Misdeclared
 from durable.tools.proposal import Proposal, build
-from durable.vendor import Call, LookupAnswer, Receipt
+from durable.vendor import Call, LookupAnswer, Period, Receipt
 
 Lookup = Callable[[Call], LookupAnswer]
 Recheck = Callable[[Call], Mapping[str, Any]]
+Statement = Callable[[Period], Iterable[Receipt]]
 UndoAct = Callable[[Call], Receipt]
 
 
@@ -53,6 +54,7 @@ class Tool:
         self.arguments = Arguments.of(function, reads=facts.reads)
         self.lookup_function: Lookup | None = None
         self.recheck_function: Recheck | None = None
+        self.statement_function: Statement | None = None
         self.undo_act: Undo | None = None
         _check(self)
 
@@ -100,6 +102,12 @@ class Tool:
         self.lookup_function = function
         return function
 
+    def statement(self, function: Statement) -> Statement:
+        """Register the vendor's account of a period, each act as a receipt that bears its key. Raises `CannotSay`."""
+        self._accepts("statement", self.statement_function, function, "period: Period")
+        self.statement_function = function
+        return function
+
     def recheck(self, function: Recheck) -> Recheck:
         """Register the facts that must be the same at release as they were when the effect was proposed."""
         self._accepts("recheck", self.recheck_function, function)
@@ -145,13 +153,15 @@ class Tool:
     def _undo_name(self) -> str | None:
         return self.undo_act.name if self.undo_act is not None else None
 
-    def _accepts(self, what: str, registered: object, function: Callable[..., Any]) -> None:
+    def _accepts(
+        self, what: str, registered: object, function: Callable[..., Any], one: str = "call: Call"
+    ) -> None:
         if self.facts.reads:
             raise Misdeclared(f"tool {self.name}: a tool that reads has no effect, and so no {what}")
         if registered is not None:
             raise Misdeclared(f"tool {self.name}: its {what} is registered already")
         if len(inspect.signature(function).parameters) != 1:
-            raise Misdeclared(f"tool {self.name}: its {what} takes one parameter, `call: Call`")
+            raise Misdeclared(f"tool {self.name}: its {what} takes one parameter, `{one}`")
 
 
 def _check(made: Tool) -> None:

@@ -13,7 +13,7 @@ from approvals.decisions import Answer, Circumstances, decide
 from approvals.models import Gate
 from approvals.queries import evidence, words
 from approvals.states import Verdict
-from durable import answers, vault, waits
+from durable import answers, restoring, vault, waits
 from durable.models import Effect, Wait
 from durable.states import Attention, RunState, WaitKind
 from durable.transitions import lock_run
@@ -194,3 +194,18 @@ def test_the_tools_table_answers_the_two_questions(sign_in: SignIn) -> None:
         "no",
         "irreversible",
     )
+
+
+def test_the_first_page_tells_of_a_restore_until_everything_of_it_is_settled(sign_in: SignIn) -> None:
+    effect = factories.gate().effect
+    olga = sign_in(factories.person("olga"))
+
+    def told() -> str:
+        return str(olga.get(reverse("home")).context["restored"])
+
+    assert told() == ""
+    report = restoring.restored(actor="olga", reason="the disk died")
+    assert report.effects == 1
+    assert told().endswith(": 1 effect to be settled before anything of it is sent.")
+    Effect.objects.filter(pk=effect.pk).update(forgotten_since=None)
+    assert told() == ""

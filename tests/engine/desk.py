@@ -16,10 +16,11 @@ from tests.vendors import Vendor
 
 #: Every moment of a stored row that the engine compares with the database's clock.
 MOMENTS = {
-    "durable_run": ("due_at", "lease_until", "hinted_at", "changed_at", "ended_at"),
+    "durable_run": ("due_at", "lease_until", "hinted_at", "changed_at", "ended_at", "forgotten_since"),
     "durable_budget": ("deadline",),
     "durable_wait": ("deadline", "opened_at"),
-    "durable_effect": ("first_sent_at", "last_sent_at", "send_by", "next_look_at"),
+    "durable_effect": ("first_sent_at", "last_sent_at", "send_by", "next_look_at", "forgotten_since"),
+    "durable_recovery": ("since", "at"),
     "durable_frozen": ("fetched_at", "fresh_until"),
     "approvals_gate": ("opened_at", "decide_by", "act_by"),
 }

@@ -7,10 +7,19 @@ from typing import Any
 
 import pytest
 
+from local.throwaway import ThrowAway
 from proof.stage import Stage, stage
 from tests.vendors import Vendor, vendor, vendor_process
 
 __all__ = ["vendor", "vendor_process"]
+
+
+@pytest.fixture
+def own() -> Iterator[ThrowAway]:
+    """A PostgreSQL that waits for the disk, as in production, and a broker: to be killed."""
+    services = ThrowAway.start(fsync=True)
+    yield services
+    services.stop()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from decimal import Decimal
 
@@ -28,23 +27,6 @@ pytestmark = pytest.mark.process
 WITHOUT_BROKER = 15.0
 
 
-@pytest.fixture
-def own() -> Iterator[ThrowAway]:
-    """A PostgreSQL that waits for the disk, as in production, and a broker: to be killed."""
-    services = ThrowAway.start(fsync=True)
-    yield services
-    services.stop()
-
-
-def kill_hard(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL to the server and all its backends, which lead sessions of their own."""
-    family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-    for one in family:
-        one.kill()
-    psutil.wait_procs(family, timeout=5)
-    process.wait()
-
-
 def test_a_database_killed_in_mid_refund_costs_time_and_no_money(
     on: Stage, vendor: Vendor, own: ThrowAway
 ) -> None:
@@ -57,8 +39,7 @@ def test_a_database_killed_in_mid_refund_costs_time_and_no_money(
         house.until(ticket.sent, "the request to be out", on.said)
         before = [(event.no, event.kind, bytes(event.hash)) for event in journal.events(ticket.run.ref)]
 
-        assert own.postgres.process is not None
-        kill_hard(own.postgres.process)
+        own.postgres.kill()
         connection.close()
         own.postgres.start()
 
