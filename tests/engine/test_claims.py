@@ -165,13 +165,15 @@ def takeover(run: Run) -> None:
 
 
 def test_the_heartbeat_keeps_the_lease_from_a_connection_of_its_own(settings: Any) -> None:
-    settings.LEASE_SECONDS = timedelta(seconds=0.3)
+    settings.LEASE_SECONDS = timedelta(
+        seconds=3
+    )  # long enough that a busy machine does not lose it meanwhile
     run = agents.start("Looper")
     claim = held(run)
     with transaction.atomic(), claims.beating(claim):
         first = row(run)["lease_until"]
         desk.until(lambda: row(run)["lease_until"] > first + timedelta(seconds=0.5))
-    assert claims.claim(run.ref) is None or row(run)["attempt"] == 2
+    assert claims.claim(run.ref) is None
 
 
 def test_the_heartbeat_tells_its_worker_that_the_lease_is_lost(settings: Any) -> None:

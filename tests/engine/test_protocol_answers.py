@@ -114,7 +114,7 @@ def test_in_progress_at_the_vendor_is_waited_for_and_never_failed(vendor: Vendor
 def test_a_refused_repeat_decides_nothing_while_an_earlier_request_is_unanswered(vendor: Vendor) -> None:
     """The first request may still land; the second one's no says nothing about it."""
     run = refund(vendor)
-    vendor.fault("late", seconds=1.0, method="POST", path="/v1/refunds")
+    vendor.fault("late", seconds=4.0, method="POST", path="/v1/refunds")
     vendor.fault("status", status=400, method="POST", path="/v1/refunds")
     desk.drive(run)
     assert desk.effects(run) == {"pay": "pending"}
