@@ -9,6 +9,14 @@ folder, what the crowd noted, and the database's rows, without any code of the e
 
 from __future__ import annotations
 
-from proof.chaos.play import prove
+from proof.report import Row, Say
 
-__all__ = ["prove"]
+
+def prove(say: Say, *, seconds: float, seed: int) -> list[Row]:
+    """Break everything for `seconds` in an order by `seed`, heal, judge; and show that the check can fail.
+
+    It brings services of its own. Call it from the main thread, with Django set up.
+    """
+    from proof.chaos.play import prove as proved  # most of the package's modules are entered by themselves
+
+    return proved(say, seconds=seconds, seed=seed)

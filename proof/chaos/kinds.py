@@ -54,10 +54,10 @@ def _nothing(world: World, target: Target) -> None:
     """It is whole by itself."""
 
 
-def _restarted(name: str, part: str, number: str) -> Kind:
+def _restarted(part: str) -> Kind:
     """A part is killed with all that it has forked, and started again."""
     return Kind(
-        f"{name} killed ({number})",
+        f"{part} killed",
         lambda world, target: world.kill(part),
         lambda world, target: world.start(part),
     )
@@ -112,6 +112,12 @@ KINDS: tuple[Kind, ...] = (
         lambda world, target: world.start(target.part),
         aims=WORKERS,
     ),
+    Kind(
+        "worker told to end (F4)",
+        lambda world, target: world.end(target.part),
+        lambda world, target: world.start(target.part),
+        aims=WORKERS,
+    ),
     Kind("pool child killed (F3)", _kill_child, _nothing, aims=WORKERS, child=True),
     Kind(
         "worker stopped beyond its lease (F17)",
@@ -120,9 +126,9 @@ KINDS: tuple[Kind, ...] = (
         LEASE + 1.5,
         WORKERS,
     ),
-    _restarted("web", "web", "F37"),
-    _restarted("beat", "beat", "F46"),
-    _restarted("sweeper", "sweeper", "F36"),
+    _restarted("web"),
+    _restarted("beat"),
+    _restarted("sweeper"),
     Kind(
         "broker killed (F13)",
         lambda world, target: world.kill_broker(),
@@ -130,6 +136,7 @@ KINDS: tuple[Kind, ...] = (
         lasts=3.0,
     ),
     Kind("broker emptied (F13)", lambda world, target: world.empty_broker(), _nothing),
+    Kind("broker repeats and shuffles (F15, F16)", lambda world, target: world.repeat_messages(), _nothing),
     Kind(
         "database killed (F5)",
         lambda world, target: world.kill_database(),
@@ -142,7 +149,7 @@ KINDS: tuple[Kind, ...] = (
         lasts=2.5,
     ),
     Kind(
-        "vendor killed (F22)",
+        "vendor killed",
         lambda world, target: world.kill_vendor(),
         lambda world, target: world.start_vendor(),
     ),

@@ -15,8 +15,10 @@ from proof.report import Say
 
 #: Seconds for which a fault waits for somebody in mid-effect before it strikes all the same.
 _AIM = 8.0
-#: Seconds within which a worker with a clock that is off must have taken a run.
-_SKEWED = 20.0
+#: Seconds within which a worker with a clock that is off must have come up and sent something.
+_SKEWED = 60.0
+#: Seconds more that a busy machine gets for the first round.
+_PATIENCE = 120.0
 #: Seconds between the end of a fault and the next.
 _CALM = 1.0
 
@@ -41,11 +43,11 @@ class Nemesis:
     strikes: list[Strike] = field(default_factory=list)
 
     def rage(self, kinds: tuple[Kind, ...], seconds: float) -> None:
-        """Strike for `seconds`, and at least once with each kind, but never for longer than three times as long."""
+        """Strike for `seconds`, and at least once with each kind, but not three times as long and two minutes more."""
         began = time.monotonic()
         for round, kind in self._order(kinds):
             passed = time.monotonic() - began
-            if passed > seconds * 3 or (passed > seconds and round > 0):
+            if passed > seconds * 3 + _PATIENCE or (passed > seconds and round > 0):
                 return
             self._once(kind)
             self._for(_CALM, lambda: False)
@@ -67,7 +69,7 @@ class Nemesis:
         if kind.fault:
             sent = self._met(kind, before)
         if kind.skewed:
-            claimed = self._driven_by(target)
+            claimed, sent = self._acted(target)
         kind.heal(self.world, target)
         self.strikes.append(Strike(kind.name, claimed, sent))
         self.say(f"  {kind.name}: {claimed} claimed, {sent} sent and unanswered")
@@ -109,17 +111,19 @@ class Nemesis:
                 glance = time.monotonic()
             time.sleep(0.05)
 
-    def _driven_by(self, target: Target) -> int:
-        """Wait until a worker that has just started has taken a run. Returns how many it has taken."""
-        taken = 0
+    def _acted(self, target: Target) -> tuple[int, int]:
+        """Wait until a worker that has just started has sent something. Returns how many runs it took, and what it
+        sent.
+        """
+        done = 0, 0
 
         def some() -> bool:
-            nonlocal taken
-            taken = self.eyes.attempts_by(self.world.pids(target.part) | self.world.pids("sweeper"))
-            return taken > 0
+            nonlocal done
+            done = self.eyes.done_by(self.world.pids(target.part))
+            return done[1] > 0
 
         self._for(_SKEWED, some)
-        return taken
+        return done
 
     def _requests(self, kind: Kind) -> int:
         return len(self.world.vendor.requests()) if kind.fault else 0

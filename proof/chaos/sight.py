@@ -69,10 +69,11 @@ class Onlooker:
         rows = self._ask(f"SELECT count(*) FROM {table}")
         return int(rows[0][0]) if rows else 0
 
-    def attempts_by(self, pids: set[int]) -> int:
-        """How many attempts these processes have made."""
-        rows = self._ask("SELECT worker FROM durable_attempt") or []
-        return sum(_pid(worker) in pids for (worker,) in rows)
+    def done_by(self, pids: set[int]) -> tuple[int, int]:
+        """How many attempts these processes have begun, and how many requests they have sent."""
+        attempts = self._ask("SELECT worker FROM durable_attempt") or []
+        sent = self._ask("SELECT actor FROM durable_ledgerevent WHERE kind = 'sent'") or []
+        return sum(_pid(one) in pids for (one,) in attempts), sum(_pid(one) in pids for (one,) in sent)
 
     def _ask(self, statement: str) -> list[Any] | None:
         try:

@@ -6,6 +6,7 @@ import contextlib
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,7 @@ import redis
 
 from local import keys as secrets
 from local import parts as local_parts
-from local.process import free_port, kill_group, wait_for
+from local.process import free_port, kill_group, stop, wait_for
 from local.throwaway import ThrowAway
 from local.vendor import Vendor
 from proof import worker
@@ -27,6 +28,8 @@ from proof.stage import Stage, stage
 LEASE = 3.0
 WORKERS = ("worker-1", "worker-2", "worker-3")
 PARTS = ("web", *WORKERS, "beat", "sweeper")
+#: Celery's name for the list in which hints about runs wait.
+_QUEUE = "runs"
 #: How long the vendor always takes, in seconds: a fault must have something to strike.
 SLOW = 0.3
 #: Where the vendors are asked to act.
@@ -123,6 +126,12 @@ class World:
         child.wait()
         self.on.children.remove(child)
 
+    def end(self, name: str) -> None:
+        """SIGTERM, as a deploy does it; what does not end within ten seconds is killed."""
+        child = self.children[name]
+        stop(child, patience=10)
+        self.on.children.remove(child)
+
     def restart(self, name: str, skew: int = 0) -> None:
         """Kill a part, if it lives, and start it again."""
         self.kill(name)
@@ -195,6 +204,19 @@ class World:
         """Lose every message."""
         with redis.Redis.from_url(self.services.broker.url()) as client:
             client.flushall()
+
+    def repeat_messages(self, seconds: float = 2.0) -> None:
+        """Keep a copy of every message that waits for a worker, for a while; then deliver them all, three times over,
+        in any order.
+        """
+        kept: set[bytes] = set()
+        end = time.monotonic() + seconds
+        with redis.Redis.from_url(self.services.broker.url()) as client:
+            while time.monotonic() < end:
+                kept |= set(client.lrange(_QUEUE, 0, -1))
+                time.sleep(0.005)
+            for message in kept:
+                client.rpush(_QUEUE, *[message] * 3)
 
     def connect(self) -> psycopg.Connection[Any]:
         """A connection of an onlooker. It waits five seconds at most for any answer."""
