@@ -62,9 +62,21 @@ class Vendor:
         """Change standing switches, such as keys="ignore"; they are those of `standin.modes`."""
         self._ask("POST", "/_control/modes", json.dumps(wanted))
 
+    def passes(self, seconds: float) -> None:
+        """Let time go by at the vendor: keys age, look-ups catch up, and what was on its way has arrived."""
+        self._ask("POST", "/_control/pass", json.dumps({"seconds": seconds}))
+
+    def reset(self) -> None:
+        """Let it forget everything: book, keys, faults, modes."""
+        self._ask("POST", "/_control/reset", "{}")
+
     def book(self) -> list[dict[str, Any]]:
         """What really moved, in order: service, id, key, amount (major units, as text), currency, target, at."""
         return cast("list[dict[str, Any]]", self._ask("GET", "/_control/book"))
+
+    def hang_up(self) -> None:
+        """Close its connections, as before a fork; it opens new ones."""
+        self._http.clear()
 
     def _ask(
         self, method: str, path: str, body: str | None = None, headers: dict[str, str] | None = None

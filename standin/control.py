@@ -13,6 +13,8 @@ GET    /_control/book      what really moved, in order: service, id, key, amount
 GET    /_control/requests  every request received, in order: n, service, method, path, key, at, peer
                            (the sender's port), fault, status (null while it is open, and where the
                            answer was cut)
+POST   /_control/pass      {"seconds": 60}: the vendor's clock moves on, and what was to arrive within that
+                           time has arrived when this answers
 POST   /_control/forget    {"key": "..."}: prune one idempotency key now
 POST   /_control/reset     forget all: book, keys, faults, modes, requests
 """
@@ -26,6 +28,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
+from standin.arrivals import Arrivals
 from standin.book import Book
 from standin.faults import Faults, fault_from
 from standin.keys import Keys
@@ -61,8 +64,11 @@ class RequestLog:
 
 
 class Control:
-    def __init__(self, book: Book, keys: Keys, modes: Modes, faults: Faults, log: RequestLog) -> None:
+    def __init__(
+        self, book: Book, keys: Keys, modes: Modes, faults: Faults, log: RequestLog, arrivals: Arrivals
+    ) -> None:
         self._book, self._keys, self._modes, self._faults, self._log = book, keys, modes, faults, log
+        self._arrivals = arrivals
         self._routes: dict[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
             ("POST", "faults"): lambda body: self._faults.add(fault_from(body)),
             ("DELETE", "faults"): lambda body: self._faults.clear(),
@@ -70,6 +76,7 @@ class Control:
             ("GET", "modes"): lambda body: asdict(self._modes),
             ("GET", "book"): lambda body: self._moved(),
             ("GET", "requests"): lambda body: self._log.all(),
+            ("POST", "pass"): lambda body: self._pass(float(body["seconds"])),
             ("POST", "forget"): lambda body: self._keys.forget(str(body["key"])),
             ("POST", "reset"): lambda body: self._reset(),
         }
@@ -96,6 +103,10 @@ class Control:
         return [
             {"id": one["made"]} | {name: one[name] for name in one if name not in hidden} for one in moved
         ]
+
+    def _pass(self, seconds: float) -> None:
+        self._modes.clock_skew += seconds
+        self._arrivals.hasten(seconds)
 
     def _reset(self) -> None:
         self._faults.clear()

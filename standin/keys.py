@@ -74,7 +74,7 @@ class Keys:
 
     def _saved(self, request: Request) -> Answer | None:
         found = self._book.get("key", str(request.key))
-        if found is None or self._modes.key_clock() - found["at"] >= self._modes.key_life:
+        if found is None or self._modes.now() - found["at"] >= self._modes.key_life:
             return None
         if found["fingerprint"] != fingerprint(request) and self._modes.mismatch != "ignore_body":
             if self._modes.mismatch == "new_object":
@@ -108,7 +108,7 @@ class Keys:
             "fingerprint": fingerprint(request),
             "status": answer.status,
             "body": answer.body,
-            "at": self._modes.key_clock(),
+            "at": self._modes.now(),
         }
 
     def land(self) -> None:

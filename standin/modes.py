@@ -15,8 +15,8 @@ class Modes:
 
     `keys`: honour or ignore them altogether. `mismatch`: another body under a used key is refused, answered
     with what was saved (ignore_body), or executed as a new object. `key_life` seconds until a key is pruned;
-    `clock_skew` seconds are added to the clock by which keys age; `lookup_lag` seconds until a list shows
-    what was made.
+    `clock_skew` seconds are added to the vendor's clock, by which keys age and what it makes is dated;
+    `lookup_lag` seconds until a list shows what was made.
     """
 
     keys: str = "honour"
@@ -41,9 +41,10 @@ class Modes:
     def reset(self) -> None:
         self.set({one.name: one.default for one in fields(self)})
 
-    def key_clock(self) -> float:
+    def now(self) -> float:
+        """The vendor's clock, in seconds."""
         return time.time() + self.clock_skew
 
     def hides(self, record: dict[str, Any], lag: float) -> bool:
         """Whether a list may not show `record` yet."""
-        return bool(time.time() - record["at"] < max(self.lookup_lag, lag))
+        return bool(self.now() - record["at"] < max(self.lookup_lag, lag))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -133,7 +132,7 @@ class Payments:
         return check, act
 
     def _refunded(self, charge: Record, amount: int, request: Request) -> Acted:
-        now = time.time()
+        now = self._modes.now()
         refund: Record = {
             "kind": "refund", "at": now, "id": fresh_id("re"), "object": "refund", "amount": amount,
             "balance_transaction": fresh_id("txn"), "charge": charge["id"], "created": int(now),
@@ -171,7 +170,7 @@ class Payments:
         return lambda: check_sum(request.params), act
 
     def _new_charge(self, request: Request, intent: str | None) -> Record:
-        params, now = request.params, time.time()
+        params, now = request.params, self._modes.now()
         amount = integer(params["amount"], "amount")
         return {
             "kind": "charge", "at": now, "id": fresh_id("ch"), "object": "charge", "amount": amount,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
+from standin.arrivals import Arrivals
 from standin.book import Book
 from standin.control import PREFIX, Control, RequestLog
 from standin.faults import Faults, Plan
@@ -47,7 +48,8 @@ class Vendor(ThreadingHTTPServer):
         self.keys = Keys(self.book, self.modes)
         self.faults = Faults()
         self.log = RequestLog()
-        self.control = Control(self.book, self.keys, self.modes, self.faults, self.log)
+        self.arrivals = Arrivals()
+        self.control = Control(self.book, self.keys, self.modes, self.faults, self.log, self.arrivals)
         self.services: tuple[Service, ...] = (
             Payments(self.book, self.keys, self.modes),
             Stock(self.book, self.modes),
@@ -66,12 +68,7 @@ class Vendor(ThreadingHTTPServer):
 
     def act_later(self, service: Service, request: Request, plan: Plan, seconds: float) -> None:
         """Let `request` arrive `seconds` from now, its sender long gone."""
-
-        def arrive() -> None:
-            if not plan.over.wait(seconds):
-                self.act(service, request, Plan())
-
-        threading.Thread(target=arrive, daemon=True).start()
+        self.arrivals.expect(seconds, lambda: self.act(service, request, Plan()), plan.over)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A caller that has gone is no error of ours."""

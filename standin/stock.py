@@ -7,7 +7,6 @@ cancellation 422.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from standin.book import Book, Record, movement
@@ -64,7 +63,7 @@ class Stock:
         )
 
     def _reserve(self, request: Request) -> Acted:
-        params, now = request.params, time.time()
+        params, now = request.params, self._modes.now()
         if params["sku"].startswith("NONE"):
             raise no(422, "out_of_stock", f"There is nothing left of {params['sku']}.")
         record: Record = {
@@ -84,7 +83,11 @@ class Stock:
             raise no(404, "not_found", f"There is no reservation {name}.")
         if found["cancellation"] is not None:
             raise no(422, "already_cancelled", f"Reservation {name} has been cancelled already.")
-        cancellation = {"id": fresh_id("cnl"), "reference": request.params["reference"], "at": time.time()}
+        cancellation = {
+            "id": fresh_id("cnl"),
+            "reference": request.params["reference"],
+            "at": self._modes.now(),
+        }
         after = {**found, "status": "cancelled", "cancellation": cancellation, "at": cancellation["at"]}
         moved = self._moved(after, cancellation["id"], -found["quantity"], request)
         return Answer(201, shown(after)), [after, moved]

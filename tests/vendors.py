@@ -120,6 +120,10 @@ class Vendor:
         """Change standing switches: `modes(keys="ignore")`; see `standin.modes`."""
         self._control("POST", "modes", wanted)
 
+    def passes(self, seconds: float) -> None:
+        """Let the vendor's time go by; what was on its way has arrived."""
+        self._control("POST", "pass", {"seconds": seconds})
+
     def forget(self, key: str) -> None:
         """Prune one idempotency key now."""
         self._control("POST", "forget", {"key": key})

@@ -144,8 +144,31 @@ def test_a_bad_wish_is_refused_by_name(vendor: Vendor, path: str, body: dict[str
 
 def test_the_control_api_answers_on_loopback_only(vendor: Vendor, tmp_path: Any) -> None:
     book = Book(tmp_path / "b")
-    control = Control(book, None, None, None, RequestLog())  # type: ignore[arg-type]  # it never asks them
+    control = Control(book, None, None, None, RequestLog(), None)  # type: ignore[arg-type]  # it never asks them
     asked = Request("GET", "/_control/requests", {}, {})
     assert control.handle(asked, "192.0.2.7").status == 403
     assert control.handle(asked, "127.0.0.1").status == 200
     book.close()
+
+
+def test_a_late_request_arrives_when_the_vendors_time_passes_and_not_before(vendor: Vendor) -> None:
+    charge = vendor.seed_charge()
+    vendor.fault("late", method="POST", path="/v1/refunds", seconds=3_600)
+    with pytest.raises(stripe.APIConnectionError):
+        pay(vendor, charge)
+
+    vendor.passes(3_000)
+    assert vendor.moved() == []
+    vendor.passes(700)
+    assert vendor.moved() == [Decimal(40)]
+
+
+def test_time_that_passes_shows_what_a_lagging_list_has_hidden(vendor: Vendor) -> None:
+    charge = vendor.seed_charge()
+    vendor.modes(lookup_lag=60)
+    pay(vendor, charge)
+    assert vendor.client().v1.refunds.list({"charge": charge}).data == []
+
+    vendor.passes(61)
+
+    assert len(vendor.client().v1.refunds.list({"charge": charge}).data) == 1
