@@ -107,10 +107,11 @@ def mismatch(ask: Ask, receipt: Receipt, key: str) -> str:
         return "it bears another key"
     if proposal.currency and receipt.currency and receipt.currency.upper() != proposal.currency:
         return f"the currency is {receipt.currency.upper()}, not {proposal.currency}"
-    if proposal.amount_minor is not None and ask.undo_of is None:
-        if receipt.amount is None:
+    if proposal.amount_minor is not None:
+        if receipt.amount is None and ask.undo_of is None:
             return "the receipt names no amount"
-        if _minor(receipt, proposal.currency or "") != proposal.amount_minor:
+        # An undo's receipt need not name one; where it does, it is what was done.
+        if receipt.amount is not None and _minor(receipt, proposal.currency or "") != proposal.amount_minor:
             return f"the amount is {receipt.amount}"
     named = proposal.target is not None and receipt.target is not None and ask.undo_of is None
     if named and receipt.target != proposal.target:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from durable import verdicts
+from durable.adapters import stripe_refunds
+from durable.author import Call, Receipt, hours, tool
 from durable.errors import Conflict
 from durable.models import Run
 from durable.states import RunState
@@ -16,6 +18,17 @@ from tests.engine.scenes import WHY, compensated, done, set_aside, sku
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
+
+
+@tool(vendor="bank", idempotent_for=hours(24), money="amount")
+def lend(call: Call, charge: str, back: str, amount: Decimal, currency: str = "EUR") -> Receipt:
+    """Money that comes back as the undo, out of another charge."""
+    return stripe_refunds.refund(call, charge, amount, currency, "")
+
+
+@lend.undo(idempotent_for=hours(24))
+def take_back(call: Call) -> Receipt:
+    return stripe_refunds.refund(call, str(call.args["back"]), Decimal(str(call.args["amount"])), "EUR", "")
 
 
 def doubtful_undo(vendor: Vendor, tool: Any = tools.unkeyed) -> Run:
@@ -63,3 +76,12 @@ def test_a_lost_answer_to_a_keyed_undo_is_looked_up(vendor: Vendor) -> None:
     assert run.state == RunState.COMPENSATED
     assert set_aside(vendor) == [("A", 1), ("A", -1)]
     assert tools.kinds(run, "pay:undo")[-1] == "adopted"
+
+
+def test_an_undo_whose_receipt_names_another_amount_goes_to_a_person(vendor: Vendor) -> None:
+    lent = {"charge": tools.charge(vendor), "back": tools.charge(vendor), "amount": Decimal("40.00")}
+    run = done((lend, lent))
+    vendor.fault("garbage", form="other_amount", method="POST", path="/v1/refunds")
+    compensated(run)
+    assert run.state == RunState.COMPENSATING
+    assert desk.effects(run) == {"pay": "applied", "pay:undo": "in doubt"}
