@@ -35,9 +35,9 @@ class Stage:
         self.children.append(child)
         return child
 
-    def start_vendor(self, port: int = 0) -> Vendor:
-        """Start the vendor stand-in with a book of its own, and point all later processes at it."""
-        words = (sys.executable, "-m", "standin", "--port", str(port), "--book", str(self.folder / "book"))
+    def start_vendor(self, port: int = 0, book: str = "book") -> Vendor:
+        """Start the vendor stand-in with the `book` of that name, and point all later processes at it."""
+        words = (sys.executable, "-m", "standin", "--port", str(port), "--book", str(self.folder / book))
         child = spawn(words, output=subprocess.PIPE, cwd=ROOT)
         self.children.append(child)
         assert child.stdout is not None
