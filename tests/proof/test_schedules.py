@@ -13,19 +13,9 @@ from proof.schedules.plan import drawn, named
 
 pytestmark = pytest.mark.process
 #: What every schedule passes at a vendor with keys and at one without; others come with doubts, faults and commands.
-ALWAYS = (
-    "start",
-    "claim",
-    "reserve",
-    "bill",
-    "freeze",
-    "checkpoint",
-    "intent",
-    "suspend",
-    "decision",
-    "sent",
+ALWAYS = frozenset(
+    "start claim reserve bill freeze checkpoint intent suspend decision sent outcome end command undo".split()
 )
-ALWAYS += ("outcome", "end", "command", "undo")
 
 
 def test_whatever_process_dies_at_whatever_point_each_act_moves_once(transactional_db: Any) -> None:
