@@ -14,7 +14,22 @@ from proof.schedules.plan import drawn, named
 pytestmark = pytest.mark.process
 #: What every schedule passes at a vendor with keys and at one without; others come with doubts, faults and commands.
 ALWAYS = frozenset(
-    "start claim reserve bill freeze checkpoint intent suspend decision sent outcome end command undo".split()
+    [
+        "start",
+        "claim",
+        "reserve",
+        "bill",
+        "freeze",
+        "checkpoint",
+        "intent",
+        "suspend",
+        "decision",
+        "sent",
+        "outcome",
+        "end",
+        "command",
+        "undo",
+    ]
 )
 
 
