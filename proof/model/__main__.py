@@ -1,0 +1,35 @@
+"""`python -m proof.model [--guard NAME]`: the model's part of the proof alone, or the story of one guard."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from proof.model import prove
+from proof.model.guards import Guard
+from proof.model.prove import told
+from proof.model.scenarios import SHOWS
+from proof.model.search import search
+from proof.report import Tally
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print what was asked for. Returns 1 where something is wrong with all guards on, or right without one."""
+    parser = argparse.ArgumentParser(prog="python -m proof.model", description=__doc__)
+    names = [guard.name for guard in Guard]
+    parser.add_argument("--guard", choices=names, metavar="NAME", help=f"one of {', '.join(names)}")
+    options = parser.parse_args(argv)
+    if options.guard:
+        guard = Guard[options.guard]
+        found = search(SHOWS[guard].without(guard))
+        print(*told(guard, found), f"It stands for {guard.stands_for}", sep="\n")
+        return 0 if found.wrong else 1
+    tally = Tally()
+    tally.add(prove(print))
+    print(*tally.table(), sep="\n")
+    return 0 if tally.sound() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
