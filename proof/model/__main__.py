@@ -1,4 +1,4 @@
-"""`python -m proof.model [--guard NAME]`: the model's part of the proof alone, or the story of one guard."""
+"""`python -m proof.model [--guard NAME | --list]`: the model's part of the proof alone, or what one guard is for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m proof.model", description=__doc__)
     names = [guard.name for guard in Guard]
     parser.add_argument("--guard", choices=names, metavar="NAME", help=f"one of {', '.join(names)}")
+    parser.add_argument(
+        "--list", action="store_true", help="every guard, its rule, and the guard of the code"
+    )
     options = parser.parse_args(argv)
+    if options.list:
+        for guard in Guard:
+            print(f"{guard.name}: {guard.rule}\n    {guard.stands_for}")
+        return 0
     if options.guard:
         guard = Guard[options.guard]
         found = search(SHOWS[guard].without(guard))

@@ -58,7 +58,7 @@ class Guard(Enum):
     )
     SEND_BY = Facts(
         "a request is not begun after its send-by",
-        "durable.sending.send: if left <= 0:",
+        "durable.sending.send: if left > 0:",
     )
     SHORT_SEND = Facts(
         "send-by is inside the lease, and so far shorter than half of the key's life",
@@ -200,7 +200,7 @@ class Guard(Enum):
     )
     RESTORED = Facts(
         "after a restore, what may have happened since the backup is in doubt before anything is sent",
-        "",  # the code has none yet
+        "durable.ledger.record.record: doubted = forgotten(",
     )
 
     @property

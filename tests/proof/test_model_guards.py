@@ -57,3 +57,10 @@ def test_the_story_of_one_guard_is_told_on_request(capsys: pytest.CaptureFixture
     assert "without KEY_HONOURED: software repeats only under a key that the vendor honours" in said
     assert "   => run-1:pay has happened 2 times" in said
     assert "It stands for durable.reconcile.key_is_good" in said
+
+
+def test_every_guard_is_listed_with_its_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list"]) == 0
+
+    said = capsys.readouterr().out
+    assert [guard.name for guard in Guard if f"{guard.name}: {guard.rule}\n" not in said] == []
