@@ -21,7 +21,7 @@ from proof.worker import arguments
 #: Workers that live side by side: more would only wait for the processors.
 AT_ONCE = 4
 #: Seconds in which a worker must have come to its point.
-_PATIENCE = 30.0
+_PATIENCE = 90.0
 
 
 @dataclass
