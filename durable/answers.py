@@ -115,7 +115,8 @@ def answer_back(locked: Locked, *, actor: str, words: str) -> Effect:
     """Answer what a reviewer asked back: a new round about the same payload, with the answer shown."""
     if not words.strip():
         raise Invalid("words", "say what the reviewer wanted to know")
-    return rounds.again(locked.run, locked.effect, actor=actor, words=words)
+    why = "a reviewer's question has been answered"
+    return rounds.again(locked.run, locked.effect, actor=actor, words=words, why=why)
 
 
 def withdraw(run: Run, effect: Effect, *, actor: str, words: str) -> None:

@@ -127,7 +127,7 @@ def _advance(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Effect:
             code, _, message = effect.failure.partition(": ")
             raise EffectFailed(effect.key, code, message)
         case EffectState.GATED | EffectState.IN_DOUBT:
-            return _wait_on(effect)
+            return _wait_on(claim, effect, ask)
         case EffectState.APPROVED:
             return _let_out(claim, effect, rounds.as_decided(effect, ask), ask)
         case _:
@@ -137,25 +137,32 @@ def _advance(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Effect:
 def _perhaps_forgotten(claim: Claim, effect: Effect, ask: Ask) -> Effect:
     """The run came out of a backup: before anything else, learn whether the act was done and forgotten."""
     if effect.state == EffectState.IN_DOUBT:
-        return _wait_on(effect)
+        return _wait_on(claim, effect, ask)
     verdict = forgotten.settle(claim, effect, rounds.as_decided(effect, ask))
     effect.refresh_from_db()
     match verdict:
         case Doubt():
-            return _wait_on(effect)
+            return _wait_on(claim, effect, ask)
         case LookAgain(pause=later):
             wait_for(effect, later, "look again")
     return effect
 
 
-def _wait_on(effect: Effect) -> Effect:
-    """Suspend on what people are asked about an effect. Where they have just answered, return how it stands now."""
+def _wait_on(claim: Claim, effect: Effect, ask: Ask) -> Effect:
+    """Suspend on what people are asked about an effect. Where they have just answered, return how it stands now.
+
+    Where nobody is asked, they are from now on: a run that waited for nothing would go round and round.
+    """
     before = effect.state, effect.round
     asked = waits.of_effect(effect)
     effect.refresh_from_db()
-    if asked or (effect.state, effect.round) == before:
+    if asked:
         raise Suspension(*asked)
-    return effect
+    if (effect.state, effect.round) != before:
+        return effect
+    if effect.state == EffectState.GATED:
+        return rounds.reopen(claim, effect, rounds.as_decided(effect, ask), "its gate was lost")
+    return _in_doubt(claim, effect, "It is in doubt, and nobody was asked about it any more.")
 
 
 def _another_ask(claim: Claim, effect: Effect, ask: Ask) -> Effect:
@@ -205,7 +212,7 @@ def _pending(claim: Claim, effect: Effect, decided: Ask) -> Effect:
         effect.refresh_from_db()
         match verdict:
             case Doubt():
-                return _wait_on(effect)
+                return _wait_on(claim, effect, decided)
             case LookAgain(pause=later):
                 wait_for(effect, later, "look again")
                 return effect

@@ -1,39 +1,44 @@
 """The sweeper: finds what no message announced. With an empty or dead broker every due item is found here.
 
-It changes little itself: it closes waits whose time has come, puts what is due before the workers, and asks
-vendors again about effects in doubt. Two sweepers at once do no harm: every change is conditional, and a
-second hint claims nothing.
+It changes little itself: it closes waits whose time has come, puts what is due before the workers, sets right what must
+not be (`strays`), and asks vendors again about effects in doubt. Two sweepers at once do no harm: every change is
+conditional, and a second hint claims nothing.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
-from datetime import timedelta
-from typing import Any, TypeVar
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Count, Min, QuerySet
 
-from durable import answers, clock, plan, rounds, stops, vault, waits, wakeup
+from durable import answers, clock, fairly, plan, rounds, stops, strays, vault, waits, wakeup
 from durable.beats import committing, stating
-from durable.errors import Conflict, NotFound
+from durable.errors import CannotSay
 from durable.journal import ENGINE
 from durable.ledger import outcome
 from durable.models import Effect, Run, Wait
 from durable.models.fields import Clock
 from durable.reconcile import Adopt, judge, look, pause
-from durable.states import ENDED, ENDING, UNSETTLED, Attention, EffectState, RunState, WaitKind, WaitState
+from durable.states import UNSETTLED, EffectState, RunState, WaitKind, WaitState
 from durable.transitions import close_wait, lock_run
 
 log = logging.getLogger(__name__)
-Item = TypeVar("Item")
 
-#: Items of one kind that one sweep takes; the rest is found by the next.
+#: Runs that one sweep announces; the rest is found by the next.
 BATCH = 200
 #: A run that was hinted is left to the workers for this long before it is hinted again.
 PATIENCE = timedelta(seconds=10)
+#: Runs at rest that one sweep looks through for lonely ones; the next goes on from there, and round again.
+STRETCH = 5_000
+#: Seconds after which a sweep begins no further look-up: timers and leases come round again before the rest.
+LOOKING = 5.0
+#: A vendor is silent when it has not been able to say what became of an effect so often, and for so long.
+SILENT_LOOKS, SILENT_FOR = 5, timedelta(minutes=1)
 
 _HINT = """
 UPDATE durable_run r SET hinted_at = clock_timestamp()
@@ -53,15 +58,20 @@ def sweep(otherwise: Callable[[str], None] | None = None) -> dict[str, int]:
 
     `otherwise` takes a due run that no message can announce, or that nobody has taken since its last hint.
     """
-    return {
-        "waits": _each(_due_waits(), _close),
-        "lonely": _each(_lonely_runs(), _wake),
-        "orphans": _each(_orphans(), _call_person),
-        "lifted": _each(stops.left_behind(BATCH), _let_go),
+    found = {
+        "waits": fairly.each("waits", _due_waits(), _close),
+        "lonely": fairly.each("lonely", _stretch(strays.lonely()), strays.wake),
+        "orphans": fairly.each("orphans", strays.unsettled(), strays.call_person),
+        "undecided": fairly.each("undecided", strays.undecided(), strays.take_back),
+        "unasked": fairly.each("unasked", strays.unasked(), strays.ask_anew),
+        "idle": fairly.each("idle", strays.idle(), strays.close),
+        "lifted": fairly.each("lifted", stops.left_behind(), _let_go),
         "hints": hint(otherwise),
         # Last, because vendors may be slow: no timer, gate or lease waits for their answers.
-        "doubts": _each(_doubts(), look_again),
+        "doubts": fairly.each("doubts", _doubts(), _looker(), seconds=LOOKING),
     }
+    alert()
+    return found
 
 
 def hint(otherwise: Callable[[str], None] | None = None) -> int:
@@ -79,30 +89,14 @@ def hint(otherwise: Callable[[str], None] | None = None) -> int:
     return len(found)
 
 
-def _each(items: Iterable[Item], act: Callable[[Item], None]) -> int:
-    count = 0
-    for item in items:
-        try:
-            act(item)
-        except (Conflict, NotFound) as gone:
-            log.info("sweep: %s", gone)
-        except Exception as error:
-            # One bad item must not stop the rest; a database that is away stops them all.
-            log.error("sweep: %s failed: %s", item, type(error).__name__)
-            connection.close_if_unusable_or_obsolete()
-            connection.ensure_connection()
-        count += 1
-    return count
-
-
 def _let_go(wait: Wait) -> None:
     """Let a run go on whose stop order was lifted by somebody who did not get round to it."""
     stops.let_go(wait, actor=ENGINE, reason="the stop order is lifted")
 
 
-def _due_waits() -> list[Wait]:
+def _due_waits() -> QuerySet[Wait]:
     due = Wait.objects.filter(state=WaitState.OPEN.value, deadline__lte=Clock()).select_related("run")
-    return list(due.order_by("deadline")[:BATCH])
+    return due.order_by("deadline", "id")
 
 
 def _close(wait: Wait) -> None:
@@ -119,47 +113,44 @@ def _close(wait: Wait) -> None:
         waits.resolve(run, wait, by="clock", to=to)
 
 
-def _lonely_runs() -> list[str]:
-    """Runs at rest, on their way forward or to an end, without an open wait: nothing would ever wake them."""
-    waiting = Wait.objects.filter(run=OuterRef("pk"), state=WaitState.OPEN.value)
-    resting = Q(state=RunState.SUSPENDED.value, held=False) | Q(
-        state__in=[s.value for s in ENDING], lease_until=None, due_at=None
-    )
-    lonely = Run.objects.filter(resting & ~Exists(waiting))
-    return list(lonely.values_list("ref", flat=True)[:BATCH])
+#: Where the last stretch of runs at rest ended; none at the beginning of a round.
+_walked: list[datetime] = []
 
 
-def _wake(run_ref: str) -> None:
-    with committing("wake"):
-        run = lock_run(run_ref)
-        if not waits.open_waits(run):
-            waits.wake(run)
+def _stretch(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """The part of `runs` that is in this sweep's stretch of runs at rest: their number is no sweep's cost."""
+    rest = Run.objects.filter(state=RunState.SUSPENDED.value).order_by("changed_at")
+    if _walked:
+        begin = _walked.pop()
+        rest, runs = rest.filter(changed_at__gt=begin), runs.filter(changed_at__gt=begin)
+    last = next(iter(rest.values_list("changed_at", flat=True)[STRETCH - 1 : STRETCH]), None)
+    if last is None:
+        return runs
+    _walked.append(last)
+    return runs.filter(changed_at__lte=last)
 
 
-def _orphans() -> list[Effect]:
-    """Unsettled effects of ended runs: there should be none, so each is put before a person."""
-    asked = Wait.objects.filter(state=WaitState.OPEN.value, effect__isnull=False).values("effect_id")
-    ended = [state.value for state in ENDED]
-    unsettled = Effect.objects.filter(state__in=[s.value for s in UNSETTLED], run__state__in=ended)
-    return list(unsettled.exclude(pk__in=asked).select_related("run")[:BATCH])
-
-
-def _call_person(effect: Effect) -> None:
-    with committing("doubt"):
-        run = lock_run(effect.run.ref)
-        effect = outcome.locked(effect)
-        if effect.state in UNSETTLED:
-            sentence = f"{run.ref} is {run.state}, and {effect.key} is still {effect.state}"
-            outcome.put_in_doubt(run, effect, Attention.IN_DOUBT, sentence, {})
-
-
-def _doubts() -> list[Effect]:
+def _doubts() -> QuerySet[Effect]:
     due = Effect.objects.filter(state=EffectState.IN_DOUBT.value, next_look_at__lte=Clock())
-    return list(due.select_related("run", "payload").order_by("next_look_at")[:BATCH])
+    return due.select_related("run", "payload").order_by("next_look_at", "id")
 
 
-def look_again(effect: Effect) -> None:
-    """Ask the vendor once more about an effect in doubt; adopt what is found and matches, else leave it to people."""
+def _looker() -> Callable[[Effect], None]:
+    """Look-ups of one sweep: a vendor that can't say is asked no more in it, and what is left is due in the next."""
+    silent: set[str] = set()
+
+    def look_unless_silent(effect: Effect) -> None:
+        if effect.vendor not in silent and not look_again(effect):
+            silent.add(effect.vendor)
+
+    return look_unless_silent
+
+
+def look_again(effect: Effect) -> bool:
+    """Ask the vendor once more about an effect in doubt; adopt what is found and matches, else leave it to people.
+
+    Returns False where the vendor could not say.
+    """
     later = max(pause(effect.looks + 1), settings.SWEEP_SECONDS)
     # Put off first: one that can't be looked up, ever, must not stand before all others.
     with stating("looked"):
@@ -171,9 +162,7 @@ def look_again(effect: Effect) -> None:
     with committing("adopt"):
         run = lock_run(effect.run.ref)
         effect = outcome.locked(effect)
-        if effect.state != EffectState.IN_DOUBT:
-            return
-        if isinstance(verdict, Adopt):
+        if effect.state == EffectState.IN_DOUBT and isinstance(verdict, Adopt):
             asked = waits.of_effect(effect)
             outcome.apply(
                 run, effect, verdict.receipt, vault.open_key(run.pk, run.ref), actor="sweeper", adopted=True
@@ -181,3 +170,33 @@ def look_again(effect: Effect) -> None:
             for wait in asked:
                 close_wait(wait, WaitState.RESOLVED, by="sweeper")
             waits.wake(run)
+    return not isinstance(answer, CannotSay)
+
+
+def silent() -> dict[str, tuple[int, datetime]]:
+    """Vendors that can't say what became of our requests: how many wait for their word, the oldest since when."""
+    open_ones = Effect.objects.filter(
+        state__in=[s.value for s in UNSETTLED],
+        open_sends__gt=0,
+        looks__gte=SILENT_LOOKS,
+        last_sent_at__lt=Clock() - SILENT_FOR,
+    )
+    found = open_ones.values_list("vendor").annotate(Count("id"), Min("last_sent_at")).order_by("vendor")
+    return {vendor: (count, since) for vendor, count, since in found}
+
+
+_told: set[str] = set()
+
+
+def alert() -> None:
+    """Say in the log that a vendor is silent, once however many effects wait for it; and that it no longer is."""
+    now = silent()
+    for vendor in now.keys() - _told:
+        count, since = now[vendor]
+        log.error(
+            "vendor %s can't say what became of %d effects, the oldest sent at %s", vendor, count, since
+        )
+    for vendor in _told - now.keys():
+        log.warning("no effect waits any more for what vendor %s says", vendor)
+    _told.clear()
+    _told.update(now)

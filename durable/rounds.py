@@ -179,10 +179,13 @@ def edit(
     return effect
 
 
-def again(run: Run, effect: Effect, *, actor: str, words: str) -> Effect:
-    """Ask about the same payload once more, with somebody's answer to what a reviewer asked back."""
+def again(run: Run, effect: Effect, *, actor: str, words: str, why: str) -> Effect:
+    """Ask about the same payload once more, in the caller's transaction; `why` stands on the new gate.
+
+    Raises what `ask_of` raises.
+    """
     ask = ask_of(effect)
-    needed = gating.asked_again(run, ask, "a reviewer's question has been answered")
+    needed = gating.asked_again(run, ask, why)
     _open(run, effect, ask, effect.payload, needed, asked=False, actor=actor, words=words, facts=effect.facts)
     effect.refresh_from_db()
     return effect

@@ -6,7 +6,7 @@ An order is read by every release check, so it works with the broker down: a run
 from __future__ import annotations
 
 from django.db import IntegrityError
-from django.db.models import BigIntegerField, Exists, OuterRef
+from django.db.models import BigIntegerField, Exists, OuterRef, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
@@ -64,9 +64,9 @@ def let_go(wait: Wait, *, actor: str, reason: str = "") -> bool:
     return True
 
 
-def left_behind(most: int) -> list[Wait]:
+def left_behind() -> QuerySet[Wait]:
     """Return holds of orders that are lifted: who lifted them did not get round to letting the runs go."""
     holds = Wait.objects.filter(kind=WaitKind.HOLD.value, state=WaitState.OPEN.value, detail__has_key="stop")
     named = holds.annotate(stop=Cast(KeyTextTransform("stop", "detail"), BigIntegerField()))
     lifted = Stop.objects.filter(pk=OuterRef("stop"), lifted_at__isnull=False)
-    return list(named.filter(Exists(lifted)).select_related("run").order_by("id")[:most])
+    return named.filter(Exists(lifted)).select_related("run").order_by("id")

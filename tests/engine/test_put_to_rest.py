@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from durable import claims, endings, faults, journal, runner, runs, steering, waits
+from durable import claims, endings, faults, journal, recovery, runner, runs, steering, waits
 from durable.author import Budget, Money, Next, RunContext, hours, step
 from durable.ledger import outcome
 from durable.models import Attempt, Checkpoint, Effect, Run, Wait
@@ -18,7 +18,7 @@ from durable.transitions import lock_run
 from durable.vendor import Receipt
 from tests.engine import agents, desk
 from tests.engine.held import check_tokens
-from tests.engine.test_checkpoints import Killed
+from tests.engine.scenes import Killed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BY: dict[str, Any] = {"actor": "olga", "reason": "because"}
@@ -191,6 +191,14 @@ def test_an_alarm_keeps_no_run_from_going_on() -> None:
         (timer,) = waits.open_waits(lock_run(run.ref), WaitKind.TIMER)
         waits.resolve(lock_run(run.ref), timer, by="clock")
     assert desk.drive(run).state == RunState.COMPLETED
+
+
+def test_a_run_at_rest_with_nothing_but_an_alarm_open_is_found_by_the_sweeper() -> None:
+    run, alarm = alarmed()
+    Wait.objects.filter(run=run).exclude(pk=alarm.pk).update(state="resolved")
+    assert recovery.sweep()["lonely"] == 1
+    assert desk.drive(run).state == RunState.COMPLETED
+    assert [wait.pk for wait in waits.open_waits(run)] == [alarm.pk]
 
 
 # A model call that a crash has cut off.

@@ -13,7 +13,7 @@ from durable.models import Frozen, Run
 from durable.states import RunState
 from tests.engine import agents, desk
 from tests.engine.held import check_tokens
-from tests.engine.test_checkpoints import Killed
+from tests.engine.scenes import Killed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BY: dict[str, Any] = {"actor": "olga", "reason": "because"}
