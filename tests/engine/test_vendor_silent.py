@@ -38,6 +38,10 @@ class Bank:
     """It acts, honours no key, and loses its answers; while it is down it can't say what it did."""
 
     def __init__(self) -> None:
+        self.empty()
+
+    def empty(self) -> None:
+        """As at the beginning: down, with nothing in its book."""
         self.down = True
         self.book: dict[str, Receipt] = {}
         self.sends: Counter[str] = Counter()
@@ -80,7 +84,7 @@ def pay(self: Any, run: RunContext) -> Next:
 @pytest.fixture(autouse=True)
 def _bank(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sending, "SHORT", timedelta(0))  # no pause is slept through in place
-    bank.__init__()  # type: ignore[misc]
+    bank.empty()
     recovery._told.clear()
     yield
     check_purses()
