@@ -158,6 +158,8 @@ class Run(models.Model):
             models.Index(fields=["changed_at"], name="run_suspended", condition=Q(state="suspended")),
             models.Index(fields=["state", "-id"], name="run_by_state"),
             models.Index(fields=["agent", "-id"], name="run_by_agent"),
+            # Whose retention is over?
+            models.Index(fields=["ended_at"], name="run_ended", condition=Q(ended_at__isnull=False)),
             models.Index(fields=["parent"], name="run_forks", condition=Q(parent__isnull=False)),
         ]
 
