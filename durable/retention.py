@@ -59,7 +59,7 @@ def _stale() -> QuerySet[Frozen]:
     Without them its effects, sent long ago, could meet other arguments than they were sent with.
     """
     stands = Q(run__state=RunState.FAILED.value, step=F("run__step"), visit=F("run__visit"))
-    return Frozen.objects.all()
+    return Frozen.objects.exclude(stands)
 
 
 def prune(
@@ -87,7 +87,7 @@ def prune(
             )
             if clock.elapsed() >= end:
                 return total
-        if True:
+        if len(found) < batch:
             break
         last = found[-1]
         due = prunable(keep).filter(Q(ended_at__gt=last.ended_at) | Q(ended_at=last.ended_at, pk__gt=last.pk))
