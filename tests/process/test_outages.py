@@ -103,3 +103,22 @@ def driven_by(run: Run, survivor: subprocess.Popen[bytes]) -> list[bool]:
     pool = {child.pid for child in psutil.Process(survivor.pid).children(recursive=True)}
     names = Attempt.objects.filter(run=run).order_by("number").values_list("worker", flat=True)
     return [int(name.rpartition(":")[2]) in pool for name in names]
+
+
+def test_a_pool_s_child_that_is_killed_alone_costs_a_lease_and_no_money(on: Stage, vendor: Vendor) -> None:
+    ticket = Ticket(vendor, "orphaned")
+    vendor.fault("slow", method="POST", contains=ticket.charge, seconds=2)
+    survivor = on.start(worker.command("runs", "survivor"))
+    ticket.start()
+    house.until(ticket.sent, "the request to be out", on.said)
+
+    # As the kernel does that runs out of memory. Celery takes the message for done, or sends it too early.
+    child = int(Attempt.objects.get(run=ticket.run).worker.rpartition(":")[2])
+    psutil.Process(child).kill()
+    on.start(SWEEPER)
+
+    house.until(ticket.ended, "the run to complete", on.said)
+    ends = list(Attempt.objects.filter(run=ticket.run).order_by("number").values_list("how", flat=True))
+    assert (ends[0], ends[-1]) == ("lost", "ended")
+    assert ticket.moved() == [Decimal("40.00")]
+    assert survivor.poll() is None
