@@ -76,6 +76,11 @@ def say(person: User, gate: Gate, verdict: Verdict, **args: Any) -> Decision:
     return decide(person, gate.pk, given, HERE)
 
 
+def people() -> tuple[User, User]:
+    """The two reviewers of the demonstration."""
+    return User.objects.get(username="marta"), User.objects.get(username="jonas")
+
+
 @contextmanager
 def ground() -> Iterator[Ground]:
     """A ground for the length of a block. Database and broker are those of the environment."""
@@ -83,6 +88,5 @@ def ground() -> Iterator[Ground]:
         vendor = on.start_vendor()
         with override_settings(**on.settings):
             demo_people()
-            marta, jonas = (User.objects.get(username=name) for name in ("marta", "jonas"))
-            yield Ground(vendor, (marta, jonas))
+            yield Ground(vendor, people())
             connection.close()

@@ -189,7 +189,7 @@ def play(race: Race, ground: Ground, rounds: int, contenders: Mapping[str, Act])
 def _quick_switches() -> Iterator[None]:
     """Python's threads change places often, as processes would: no contender runs on for five milliseconds."""
     before = sys.getswitchinterval()
-    sys.setswitchinterval(0.0002)
+    sys.setswitchinterval(0.001)
     try:
         yield
     finally:

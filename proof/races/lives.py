@@ -147,6 +147,8 @@ def judge_heard(ground: Ground, played: Sequence[Played]) -> Iterator[str]:
     for one in played:
         living: Living = one.item
         living.run.refresh_from_db()
+        if one.side == "neither":
+            yield f"{living.ref}: its worker found nothing to do"
         if living.run.state == RunState.SUSPENDED:
             yield f"{living.ref}: it waits for what has come"
             continue

@@ -30,6 +30,13 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
         setattr(owner, name, before)
 
 
+def without(statement: str, part: str) -> str:
+    """Return an SQL statement without one part of it, which must be there."""
+    if part not in statement:
+        raise ValueError(f"the statement has no {part!r} (any more)")
+    return statement.replace(part, "")
+
+
 @contextmanager
 def row_locks() -> Iterator[None]:
     """No SELECT locks what it reads."""

@@ -46,7 +46,7 @@ def judge_claims(ground: Ground, played: Sequence[Played]) -> Iterator[str]:
 
 @contextmanager
 def _claims_without_locks() -> Iterator[None]:
-    with unguarded.replaced(claims, "CLAIM", CLAIM.replace("FOR UPDATE SKIP LOCKED", "")):
+    with unguarded.replaced(claims, "CLAIM", unguarded.without(CLAIM, "FOR UPDATE OF r")):
         yield
 
 
@@ -147,7 +147,7 @@ def judge_sweeps(ground: Ground, played: Sequence[Played]) -> Iterator[str]:
 def _sweeps_without_locks() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(unguarded.checks_under_lock())
-        hint = recovery._HINT.replace("FOR UPDATE SKIP LOCKED", "")
+        hint = unguarded.without(recovery._HINT, "FOR UPDATE SKIP LOCKED")
         stack.enter_context(unguarded.replaced(recovery, "_HINT", hint))
         yield
 
