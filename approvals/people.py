@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.contrib.auth.models import Group, User
-from django.db import transaction
 
 from approvals.capabilities import ADMIN, AUDITOR, OPERATOR, REVIEWER
 
@@ -33,21 +32,23 @@ DEMO_PEOPLE = (
 
 
 def demo_people(password: str = DEMO_PASSWORD) -> tuple[Person, ...]:
-    """Create the people of the demonstration, or bring them back to what they were. May run again at will."""
-    with transaction.atomic():
-        for person in DEMO_PEOPLE:
-            user, _ = User.objects.update_or_create(
-                username=person.username,
-                defaults={
-                    "first_name": person.first_name,
-                    "last_name": person.last_name,
-                    "email": f"{person.username}@example.com",
-                    "is_active": True,
-                },
-            )
-            # A new hash ends every session of the person: only where the password has become another.
-            if not user.check_password(password):
-                user.set_password(password)
-                user.save(update_fields=["password"])
-            user.groups.set([Group.objects.get(name=person.role)])
+    """Create the people of the demonstration, or bring them back to what they were. May run again at will.
+
+    No transaction spans it: hashing takes long, and the server ends a transaction that rests.
+    """
+    for person in DEMO_PEOPLE:
+        user, _ = User.objects.update_or_create(
+            username=person.username,
+            defaults={
+                "first_name": person.first_name,
+                "last_name": person.last_name,
+                "email": f"{person.username}@example.com",
+                "is_active": True,
+            },
+        )
+        # A new hash ends every session of the person: only where the password has become another.
+        if not user.check_password(password):
+            user.set_password(password)
+            user.save(update_fields=["password"])
+        user.groups.set([Group.objects.get(name=person.role)])
     return DEMO_PEOPLE

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.contrib.auth.models import AnonymousUser, Group, User
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
@@ -12,7 +16,7 @@ from approvals import access
 from approvals.capabilities import ROLES, Capability
 from approvals.decisions import Answer, Circumstances, decide
 from approvals.models import Gate
-from approvals.people import DEMO_PASSWORD, demo_people
+from approvals.people import DEMO_PASSWORD, DEMO_PEOPLE, demo_people
 from approvals.states import Verdict
 from tests import factories
 from tests.approvals.conftest import SignIn
@@ -21,6 +25,26 @@ pytestmark = pytest.mark.django_db
 
 DECIDERS = {"alice", "bob"}
 HERE = Circumstances(ip="", browser="", authenticated="session")
+
+
+class Watching(MD5PasswordHasher):
+    """Says whether a transaction was open while it hashed."""
+
+    open: list[bool] = []
+
+    def encode(self, password: str, salt: str) -> str:
+        self.open.append(connection.in_atomic_block)
+        return super().encode(password, salt)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_transaction_rests_while_a_password_is_hashed(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = [f"{Watching.__module__}.{Watching.__name__}"]
+
+    demo_people("another password")
+
+    assert len(Watching.open) >= len(DEMO_PEOPLE)
+    assert not any(Watching.open)
 
 
 def test_only_reviewers_decide_and_only_operators_steer() -> None:
