@@ -27,6 +27,7 @@ TABLES = {
     "attempts": "durable_attempt",
     "gates": "approvals_gate",
     "decisions": "approvals_decision",
+    "stops": "durable_stop",
     "people": "auth_user",
 }
 _ID = re.compile(r"^Message-ID: (<[^>]+>)", re.MULTILINE | re.IGNORECASE)
@@ -50,6 +51,7 @@ class History:
     attempts: list[Row] = field(default_factory=list)
     gates: list[Row] = field(default_factory=list)
     decisions: list[Row] = field(default_factory=list)
+    stops: list[Row] = field(default_factory=list)
     people: list[Row] = field(default_factory=list)
     book: list[Row] = field(default_factory=list)
     letters: list[str] = field(default_factory=list)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from datetime import UTC
+from datetime import UTC, timedelta
 
 from proof.chaos.finding import Finding
-from proof.chaos.history import History, body
+from proof.chaos.history import History, Row, body
 
 #: States in which a run's life is over.
 ENDED = {"completed", "failed", "cancelled", "compensated", "partly compensated"}
@@ -20,7 +20,10 @@ _COMMANDS = {
     "cancellations": "cancel asked",
     "compensations": "compensation asked",
     "retries": "retried",
+    "forks": "forked",
 }
+#: Within this a stop order has reached everybody.
+_SOON = timedelta(seconds=5)
 #: How the ledger words each verdict.
 _VERDICTS = {"did not": "did not happen"}
 
@@ -117,6 +120,40 @@ def chains_hold(history: History) -> Finding:
     return found
 
 
+def stops_stop(history: History) -> Finding:
+    """Nothing leaves a run that is held or to be cancelled, by its own chain; nor, soon, a tool that is stopped."""
+    found = Finding()
+    held: set[str] = set()
+    cancelled: set[str] = set()
+    tools = {effect["key"]: effect["tool"] for effect in history.effects}
+    for event in sorted(history.events, key=lambda event: (event["run_ref"], event["no"])):
+        ref, kind, key = event["run_ref"], event["kind"], event["effect_key"]
+        if kind == "held":
+            held.add(ref)
+        elif kind in ("released", "cancel asked"):
+            held.discard(ref)
+        if kind == "cancel asked":
+            cancelled.add(ref)
+        if kind not in ("intent", "sent"):
+            continue
+        found.check(kind != "sent" or ref not in held, f"{key} was sent while its run was held")
+        found.check(
+            ref not in cancelled or ":undo" in key, f"{key}: {kind} after its run was to be cancelled"
+        )
+        late = [
+            s for s in history.stops if kind == "sent" and s["name"] == tools.get(key) and _during(s, event)
+        ]
+        found.check(not late, f"{key} was sent under a stop order")
+    return found
+
+
+def _during(stop: Row, event: Row) -> bool:
+    """Whether an event came when an order must have reached everybody, and was not lifted yet."""
+    return bool(
+        stop["at"] + _SOON < event["at"] and (stop["lifted_at"] is None or event["at"] < stop["lifted_at"])
+    )
+
+
 def promises_kept(history: History) -> Finding:
     """What the crowd was told is done is there: starts, decisions, commands, verdicts. One key started one run."""
     found = Finding()
@@ -130,6 +167,11 @@ def promises_kept(history: History) -> Finding:
         there = (note["gate"], note["person"], note["verdict"], note["digest"]) in decided
         found.check(there, f"gate {note['gate']}: the {note['verdict']} of {note['person']} is not there")
     _commands(history, found)
+    lifted = {stop["id"]: stop["lifted_at"] is not None for stop in history.stops}
+    for note in history.noted("stop"):
+        found.check(note["stop"] in lifted, f"stop order {note['stop']} is not there")
+    for note in history.noted("lifted"):
+        found.check(lifted.get(note["stop"], False), f"stop order {note['stop']} was lifted, and is not")
     said = {(e["effect_key"], e["actor"], body(e)["verdict"]) for e in history.events_of("verdict")}
     said |= {(e["effect_key"], e["actor"], "acknowledge") for e in history.events_of("settled")}
     for note in history.noted("verdict"):

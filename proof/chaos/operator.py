@@ -8,8 +8,12 @@ from pathlib import Path
 
 from django.db import Error, connection
 
+from approvals.models import Gate
+from approvals.states import GateState
+from durable import stops
 from durable.adapters.mail import message_id
-from durable.models import Run, Wait
+from durable.errors import Conflict
+from durable.models import Run, Stop, Wait
 from durable.states import UNSETTLED, WaitKind, WaitState
 from local.vendor import Vendor, VendorAway
 from proof.chaos.notes import Notes
@@ -18,6 +22,8 @@ from proof.chaos.starter import Starter
 
 #: Questions that are answered in one turn.
 _AT_ONCE = 6
+#: Tools that a stop order is given for, now and then.
+_STOPPED = ("give_back", "set_aside", "refund")
 
 
 class Operator(Person):
@@ -44,6 +50,8 @@ class Operator(Person):
             if not self.only_settle:
                 self._steer()
             self._settle()
+        except Conflict:
+            return
         except (Error, VendorAway):
             connection.close()
 
@@ -59,18 +67,36 @@ class Operator(Person):
             command(self, ref, "cancellations", **({"undo": "on"} if self.chance.random() < 0.5 else {}))
         elif wish < 0.75 and agent == "Exchange":
             command(self, ref, "compensations")
+        elif wish < 0.85 and agent == "RefundDesk":
+            command(self, ref, "forks", version="2")
+        elif wish < 0.9 and not Stop.objects.filter(lifted_at=None).exists():
+            order = stops.order("tool", self.chance.choice(_STOPPED), actor=self.name, reason="to see")
+            self.notes.add("stop", stop=order.pk)
 
     def _settle(self) -> None:
         held = Run.objects.filter(held=True).order_by("changed_at")
         for ref in list(held.values_list("ref", flat=True)[:_AT_ONCE]):
             if self.only_settle or self.chance.random() < 0.3:
                 command(self, ref, "releases")
+        for order in Stop.objects.filter(lifted_at=None):
+            if self.only_settle or self.chance.random() < 0.1:
+                stops.lift(order.pk, actor=self.name, reason="seen enough")
+                self.notes.add("lifted", stop=order.pk)
+        for gate in Gate.objects.filter(state=GateState.ASKED_BACK.value)[:_AT_ONCE]:
+            self._explain(gate)
         asked = Wait.objects.filter(kind=WaitKind.ATTENTION.value, state=WaitState.OPEN.value)
         for wait in list(asked.select_related("run", "effect").order_by("?")[:_AT_ONCE]):
             try:
                 self._answer(wait)
             except AWAY:
                 continue
+
+    def _explain(self, gate: Gate) -> None:
+        """Answer what a reviewer wants to know, on the gate's page."""
+        page = self.see(f"/gates/{gate.pk}/")
+        form = next((form for form in page.forms if form.action == f"/gates/{gate.pk}/answers/"), None)
+        if form is not None:
+            self.tell(page, form, "answer", {"reason": "they did"}, gate=gate.pk)
 
     def _answer(self, wait: Wait) -> None:
         """An effect gets a verdict; a step that was tried in vain is tried again."""

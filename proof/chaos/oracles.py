@@ -15,6 +15,7 @@ ORACLES: dict[str, Oracle] = {
     "nothing left without its yes": moved.nothing_unapproved,
     "every run has ended": kept.all_ended,
     "no lease outlives its holder": kept.no_lease_left,
+    "a stop stops": kept.stops_stop,
     "money and tokens add up": kept.budgets_add_up,
     "the chains hold": kept.chains_hold,
     "what was acknowledged is there": kept.promises_kept,

@@ -72,7 +72,9 @@ class Person:
 
 
 class Reviewer(Person):
-    """Decides what waits: mostly yes, sometimes no, sometimes less money. The inbox is everybody's, so some lose."""
+    """Decides what waits: mostly yes, sometimes no, less money, or a question back. The inbox is everybody's, so some
+    lose.
+    """
 
     def turn(self) -> None:
         links = dict.fromkeys(x for x in self.see("/gates/").links if re.fullmatch(r"/gates/\d+/", x))
@@ -92,7 +94,7 @@ class Reviewer(Person):
             self.tell(page, form, "decision", typed, gate=gate, verdict=verdict, digest=digest)
 
     def _verdict(self, forms: dict[str, Form]) -> str:
-        wish = self.chance.choices(("approve", "reject", "edit"), (70, 12, 18))[0]
+        wish = self.chance.choices(("approve", "reject", "edit", "ask back"), (68, 10, 15, 7))[0]
         amount = forms["edit"].fields.get("arg-amount") if "edit" in forms else None
         if wish == "edit" and (amount is None or Decimal(amount) <= 100):
             wish = "approve"
@@ -103,7 +105,7 @@ class Reviewer(Person):
     def _typed(self, verdict: str, form: Form) -> dict[str, str]:
         if verdict == "edit":
             return {"arg-amount": f"{Decimal(form.fields['arg-amount']) - 10:.2f}", "reason": "less will do"}
-        return {"reason": "no goods came back"} if verdict == "reject" else {}
+        return {} if verdict == "approve" else {"reason": "did the goods come back?"}
 
 
 def command(person: Person, ref: str, noun: str, **typed: str) -> bool:

@@ -155,6 +155,29 @@ def events_that_are_gone(history: History) -> None:
     chain |= {"no": mine[-2]["no"], "head": mine[-2]["hash"]}
 
 
+def among(history: History, row: Row, *, before: str, **changed: Any) -> None:
+    """Put an event like `row` into its run just before the first one of kind `before`; numbers may be fractions."""
+    no = first(history.events, kind=before, run_ref=row["run_ref"])["no"] - 0.5
+    history.events.append({**row, "no": no, **changed})
+
+
+def sent_while_held(history: History) -> None:
+    among(history, history.events[0], before="sent", kind="held")
+
+
+def sent_while_to_be_cancelled(history: History) -> None:
+    among(history, history.events[0], before="intent", kind="cancel asked")
+
+
+def sent_under_a_stop_order(history: History) -> None:
+    early = history.events[0]["at"] - timedelta(minutes=1)
+    history.stops.append({"id": 1, "name": "refund", "at": early, "lifted_at": None})
+
+
+def a_stop_that_is_gone(history: History) -> None:
+    history.notes.append({"kind": "stop", "stop": 7})
+
+
 def a_run_that_is_gone(history: History) -> None:
     history.runs[0]["ref"] = "run-another"
 
@@ -188,6 +211,7 @@ MOVED, AGREES, RECEIPT = (
     "one receipt, one effect",
 )
 APPROVED, ENDED, LEASE = "nothing left without its yes", "every run has ended", "no lease outlives its holder"
+STOP = "a stop stops"
 SUMS, CHAIN, TOLD = "money and tokens add up", "the chains hold", "what was acknowledged is there"
 PLANTS = (
     Plant(refunded_twice_under_another_key, MOVED, "was refunded more than once"),
@@ -218,6 +242,10 @@ PLANTS = (
     Plant(an_event_that_was_changed, CHAIN, "is not what its hash says"),
     Plant(an_event_that_was_dated_back, CHAIN, "is not what its hash says"),
     Plant(events_that_are_gone, CHAIN, "was seen, and is gone"),
+    Plant(sent_while_held, STOP, "was sent while its run was held"),
+    Plant(sent_while_to_be_cancelled, STOP, "intent after its run was to be cancelled"),
+    Plant(sent_under_a_stop_order, STOP, "was sent under a stop order"),
+    Plant(a_stop_that_is_gone, TOLD, "stop order 7 is not there"),
     Plant(a_run_that_is_gone, TOLD, "was started, and is not there"),
     Plant(a_decision_that_is_gone, TOLD, "of marta is not there"),
     Plant(a_command_that_is_gone, TOLD, "held by sven 1 times, and there 0 times"),
