@@ -22,9 +22,7 @@ from proof.model.world import (
     QUEUED,
     READY,
     RUNNING,
-    SENDING,
     SUSPENDED,
-    Effect,
     Move,
     Request,
     Worker,
@@ -75,22 +73,16 @@ def _suspend(world: World, case: Case, number: int) -> Move:
 def send(world: World, case: Case, number: int) -> Iterator[Move]:
     """The one request that a `sent` event allows, if its send-by has not passed on the clock."""
     me, name = world.workers[number], who(world.workers[number], number)
-    effect = world.effect(me.key)
-    in_time = effect is None or (me.current and effect.phase == SENDING) or _still_in_time(case, effect)
-    if not in_time and case.on(Guard.SEND_BY):
+    if me.over and case.on(Guard.SEND_BY):
         told = world.with_worker(number, me._replace(beat=KNOWS, answer="not sent"))
         yield f"{name} finds the send-by over and sends nothing", told
         return
     wire = tuple(sorted((*world.wire, Request(me.key, me.body, number, me.stamp))))
-    asked = world.with_worker(number, me._replace(beat=ASKED, stamp=""))._replace(wire=wire)
+    asked = world.with_worker(number, me._replace(beat=ASKED, stamp="", over=False))._replace(wire=wire)
     yield f"{name} sends the request for {me.key}", asked
     if world.luck.lose:
         away = world.spend_luck(lose=1).with_worker(number, me._replace(beat=KNOWS, answer="not sent"))
         yield f"{name} can't reach the vendor", away
-
-
-def _still_in_time(case: Case, effect: Effect) -> bool:
-    return case.off is Guard.SHORT_SEND and effect.phase == SENDING
 
 
 def checkpoint(world: World, case: Case, number: int) -> Move:

@@ -87,7 +87,7 @@ SHOWS: dict[Guard, Case] = {
     Guard.HALF_LIFE: Case("a lost answer", SILENT, Luck(lose=1)),
     Guard.SAVED_ERROR: Case("a saved error", KEYED, Luck(error=1)),
     Guard.BODY_BOUND: Case("a fickle step", MOVES, Luck(crash=1, fickle=1)),
-    Guard.FENCE: Case("a pause", OPAQUE, Luck(pause=1)),
+    Guard.FENCE: Case("a gate, a pause", OPAQUE, Luck(pause=1), gated=ONE),
     Guard.FENCED_CHECKPOINT: Case("a pause, two steps", KEYED, Luck(pause=1), plans=TWO),
     Guard.SEND_BY: Case("a pause", OPAQUE, Luck(pause=1)),
     Guard.SHORT_SEND: Case("a lost answer", SILENT, Luck(lose=1)),

@@ -73,13 +73,20 @@ def _lose_lease(world: World, case: Case, number: int) -> World:
     effect = world.effect(me.key)
     if effect is not None and effect.phase == SENDING and effect.sent and case.on(Guard.SHORT_SEND):
         world = world.with_effect(effect._replace(phase=LATE))
+    if me.beat == MAY_SEND and case.on(Guard.SHORT_SEND):
+        world = world.with_worker(number, me._replace(over=True))
     run = world.runs[me.run]
     return world.with_run(me.run, run._replace(lease="over")) if run.lease == "held" else world
 
 
 def _time_of_request(world: World, effect: Effect) -> Iterator[Move]:
     if effect.phase == SENDING:
-        yield f"the send-by of {effect.key} passes", world.with_effect(effect._replace(phase=LATE))
+        workers = tuple(
+            me._replace(over=True) if me.beat == MAY_SEND and me.key == effect.key else me
+            for me in world.workers
+        )
+        late = world._replace(workers=workers).with_effect(effect._replace(phase=LATE))
+        yield f"the send-by of {effect.key} passes", late
     elif effect.phase == LATE and not any(lineage(one.key) == lineage(effect.key) for one in world.wire):
         line = f"no request for {effect.key} can be in flight any more"
         yield line, world.with_effect(effect._replace(phase=LANDED))

@@ -103,6 +103,7 @@ class Worker(NamedTuple):
     answer: str = ""  # receipt, refused, saved error, no answer, not sent
     receipt: int = -1
     stamp: str = ""  # what was wrong when its request was let out
+    over: bool = False  # the time in which it may begin its request has passed on its own clock
     fits: bool = True  # what it read before it began to write
 
 

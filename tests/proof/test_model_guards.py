@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from proof.model.__main__ import main
@@ -48,6 +50,14 @@ def test_a_story_can_be_read_from_its_beginning_to_what_is_wrong() -> None:
         "  11. the vendor moves 40 for run-1:pay, and answers",
         "   => run-1:pay has happened 2 times",
     ]
+
+
+def test_the_story_in_the_document_is_the_one_that_is_told() -> None:
+    guard = Guard.KEY_HONOURED
+    page = (Path(__file__).resolve().parents[2] / "docs" / "model.md").read_text()
+
+    assert "\n".join(told(guard, search(SHOWS[guard].without(guard)))) in page
+    assert f"for each of {len(Guard)} guards" in page
 
 
 def test_the_story_of_one_guard_is_told_on_request(capsys: pytest.CaptureFixture[str]) -> None:
