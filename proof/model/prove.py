@@ -30,7 +30,6 @@ def prove(say: Say) -> list[Row]:
     without = [case.without(guard) for guard, case in SHOWS.items()]
     began = time.monotonic()
     with _workers() as pool:
-        # The biggest first, so that the last to end is a small one.
         found = dict(zip([*cases, *without], pool.map(_search, [*cases, *without]), strict=True))
     seconds = time.monotonic() - began
     rows = [row_on(name, [found[case] for case in cases]) for name, cases in SCENARIOS.items()]
