@@ -1,17 +1,13 @@
-"""What a broker and a pool may do to a message: double, lose, delay it, or die with it in hand. No run minds."""
+"""What a broker may do to a message: double it, lose it, bring it too late. No run minds."""
 
 from __future__ import annotations
 
-import os
-import signal
 from decimal import Decimal
 from typing import Any
 
-import psutil
 import pytest
 
 from durable.celery import app
-from durable.models import Attempt
 from proof import worker
 from proof.stage import SWEEPER, Stage
 from tests.process import house
@@ -53,23 +49,3 @@ def test_a_queue_that_was_emptied_loses_no_run(on: Stage, vendor: Vendor) -> Non
         house.until(ticket.ended, "a run whose message was lost", on.said)
 
     assert [ticket.moved() for ticket in tickets] == [FORTY] * 3
-
-
-def test_a_pool_process_killed_with_a_refund_in_hand_is_replaced_and_the_money_moves_once(
-    on: Stage, vendor: Vendor
-) -> None:
-    ticket = Ticket(vendor, "killed-child")
-    vendor.fault("slow", method="POST", contains=ticket.charge, seconds=2)
-    main = on.start(worker.command("runs", "main"))
-    on.start(SWEEPER)
-    ticket.start()
-    house.until(ticket.sent, "the request to be out", on.said)
-    pid = int(Attempt.objects.get(run=ticket.run).worker.rpartition(":")[2])
-    assert pid in {child.pid for child in psutil.Process(main.pid).children(recursive=True)}
-
-    os.kill(pid, signal.SIGKILL)  # as when the machine is out of memory
-
-    house.until(ticket.ended, "the run to complete", on.said)
-    assert ticket.moved() == FORTY
-    assert ticket.run.attempt > 1
-    assert main.poll() is None
