@@ -37,15 +37,30 @@ class Arrivals:
             self._coming.append(coming)
         threading.Thread(target=self._wait, args=(coming,), daemon=True).start()
 
-    def hasten(self, seconds: float) -> None:
-        """Bring everything `seconds` nearer; what is due then arrives before this returns, in its order."""
+    def hasten(self, seconds: float, tick: Callable[[float], None]) -> None:
+        """Let `seconds` pass, as `tick` moves the clock: what is due within them arrives before this returns.
+
+        Each arrives at its own moment, with the clock as it is then.
+        """
+        left = seconds
+        while (coming := self._next(left)) is not None:
+            step = max(coming.due - time.monotonic(), 0.0)
+            self._pass(step, tick)
+            left -= step
+            self._arrive(coming)
+            coming.acted.wait()
+        self._pass(max(left, 0.0), tick)
+
+    def _next(self, within: float) -> _Coming | None:
+        with self._lock:
+            due = [coming for coming in self._coming if coming.due <= time.monotonic() + within]
+        return min(due, key=lambda coming: coming.due, default=None)
+
+    def _pass(self, seconds: float, tick: Callable[[float], None]) -> None:
+        tick(seconds)
         with self._lock:
             for coming in self._coming:
                 coming.due -= seconds
-            due = sorted((c for c in self._coming if c.due <= time.monotonic()), key=lambda c: c.due)
-        for coming in due:
-            self._arrive(coming)
-            coming.acted.wait()
 
     def _wait(self, coming: _Coming) -> None:
         while (left := coming.due - time.monotonic()) > 0 and not coming.here:

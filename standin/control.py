@@ -105,8 +105,10 @@ class Control:
         ]
 
     def _pass(self, seconds: float) -> None:
+        self._arrivals.hasten(seconds, self._tick)
+
+    def _tick(self, seconds: float) -> None:
         self._modes.clock_skew += seconds
-        self._arrivals.hasten(seconds)
 
     def _reset(self) -> None:
         self._faults.clear()

@@ -45,7 +45,7 @@ KINDS = (
 TRIGGER = "standin:"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)  # two alike are two
 class Fault:
     """One rule. `path` is a prefix, `contains` a part of any value sent; it skips `after` matches, then fires
     `times` times (0: for ever).

@@ -172,3 +172,28 @@ def test_time_that_passes_shows_what_a_lagging_list_has_hidden(vendor: Vendor) -
     vendor.passes(61)
 
     assert len(vendor.client().v1.refunds.list({"charge": charge}).data) == 1
+
+
+def test_a_late_request_finds_its_key_as_old_as_it_is_when_it_arrives(vendor: Vendor) -> None:
+    charge = vendor.seed_charge()
+    vendor.fault("late", method="POST", path="/v1/refunds", seconds=60)
+    with pytest.raises(stripe.APIConnectionError):
+        pay(vendor, charge)
+    pay(vendor, charge)
+
+    vendor.passes(48 * 3600)
+
+    assert vendor.moved() == [Decimal(40)]
+    pay(vendor, charge)
+    assert vendor.moved() == [Decimal(40), Decimal(40)]
+
+
+def test_two_rules_alike_fire_once_each(vendor: Vendor) -> None:
+    charge = vendor.seed_charge()
+    vendor.fault("status", after=1, method="POST", path="/v1/refunds")
+    vendor.fault("status", after=0, method="POST", path="/v1/refunds")
+    for _ in range(2):
+        with pytest.raises(stripe.APIError):
+            pay(vendor, charge)
+    pay(vendor, charge)
+    assert vendor.moved() == [Decimal(40)]
