@@ -1,4 +1,4 @@
-"""`python -m proof.schedules [--schedules N] [--seed S] [--long] [--case NAME] [--controls]`: crash schedules.
+"""`python -m proof.schedules [--schedules N] [--seed S] [--long] [--case NAME | --controls | --workers]`.
 
 Without options: every single point, the pairs of two vendor classes, 2,000 random schedules of seed 1. Exit code 1 on
 any violation. Without a DATABASE_URL it brings its own services.
@@ -24,6 +24,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--only-random", action="store_true", help="leave the enumerated ones out")
     parser.add_argument("--case", metavar="NAME", help="one schedule, by its name in a report")
     parser.add_argument("--controls", action="store_true", help="the controls alone")
+    parser.add_argument("--workers", action="store_true", help="real Celery workers alone")
     options = parser.parse_args(words)
     with services():
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "durable.settings")
@@ -35,6 +36,8 @@ def main(words: Sequence[str]) -> int:
         tally = Tally()
         if options.case:
             tally.add([proving.case(print, options.case)])
+        elif options.workers:
+            tally.add([proving.through_workers(print)])
         elif options.controls:
             tally.add([proving.controls(print)])
         else:

@@ -23,7 +23,6 @@ MISDEEDS: tuple[dict[str, Any], ...] = (
     {"kind": "status", "status": 409},
     {"kind": "status", "status": 429, "retry_after": 2},
     {"kind": "error", "acts": False, "saved": False},
-    {"kind": "error", "acts": True, "saved": False},
     {"kind": "error", "acts": False, "saved": True},
     {"kind": "error", "acts": True, "saved": True},
     {"kind": "garbage", "form": "html"},
@@ -34,6 +33,8 @@ MISDEEDS: tuple[dict[str, Any], ...] = (
     {"kind": "redirect"},
     {"kind": "trickle", "seconds": 0.02},
 )
+#: And what one may do that honours no keys: with keys, to act and to keep nothing under the key breaks its word.
+UNKEYED = ({"kind": "error", "acts": True, "saved": False},)
 COMMANDS = ("hold", "cancel", "cancel and undo")
 
 
@@ -82,7 +83,7 @@ def drawn(seed: int, number: int, longest: int = 60) -> Schedule:
     cls = list(CLASSES)[number % len(CLASSES)]
     deaths = [1 + int(longest * dice.random() ** 1.5) for _ in range(dice.randint(0, MOST_DEATHS))]
     outages = [dice.choice((AT_ONCE, AT_ONCE, 90.0, 480.0, 960.0, 90_000.0)) for _ in deaths]
-    faults = [_misdeed(dice) for _ in range(dice.choice((0, 0, 1, 1, 2, 3)))]
+    faults = [_misdeed(dice, CLASSES[cls]) for _ in range(dice.choice((0, 0, 1, 1, 2, 3)))]
     commands = [(dice.randint(1, 9), dice.choice(COMMANDS))] if dice.random() < 0.3 else []
     return Schedule(
         cls,
@@ -98,14 +99,18 @@ def drawn(seed: int, number: int, longest: int = 60) -> Schedule:
     )
 
 
-def _misdeed(dice: random.Random) -> dict[str, Any]:
+def _misdeed(dice: random.Random, vendor: VendorClass) -> dict[str, Any]:
     """One fault of the vendor: at an act, or, one time in four, at a look-up."""
     if dice.random() < 0.25:
         kind: dict[str, Any] = dice.choice(
             ({"kind": "drop"}, {"kind": "status", "status": 503}, {"kind": "garbage", "form": "html"})
         )
         return {**kind, "method": "GET", "after": dice.randint(0, 2)}
-    return {**dice.choice(MISDEEDS), "method": "POST", "after": dice.randint(0, 3)}
+    return {
+        **dice.choice(MISDEEDS if vendor.money else (*MISDEEDS, *UNKEYED)),
+        "method": "POST",
+        "after": dice.randint(0, 3),
+    }
 
 
 def named(name: str) -> Schedule:

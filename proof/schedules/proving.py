@@ -18,6 +18,7 @@ from django.db import connections
 from approvals.people import demo_people
 from local.process import spawn
 from proof.report import Row, Say
+from proof.schedules import workers
 from proof.schedules.classes import CLASSES
 from proof.schedules.controls import CONTROLS
 from proof.stage import ROOT, Stage, stage
@@ -72,6 +73,7 @@ def prove(
         rows += [_row(say, f"single crash points, class {cls}", [f"points:{cls}:whole"]) for cls in CLASSES]
         for cls in CLASSES if long else SHORT:
             rows.append(_row(say, f"pairs of crashes, class {cls}", [f"pairs:{cls}:{one}" for one in PAIRED]))
+        rows.append(through_workers(say))
     if schedules:
         rows.append(_row(say, f"random crash schedules, seed {seed}", [f"random:{schedules}:{seed}"]))
     rows.append(controls(say))
@@ -81,6 +83,14 @@ def prove(
 def case(say: Say, name: str) -> Row:
     """Play one schedule by the name that a report gives it."""
     return _row(say, f"schedule {name}", [f"case:{name}"])
+
+
+def through_workers(say: Say) -> Row:
+    """Kill a real Celery worker at each point that it passes on its way to the gate, as a dry run shows them."""
+    (dry,) = play(["case:K-whole"], drivers=1)
+    row = workers.through(dry["trace"])
+    say(f"  {row.what}: {row.tried} in {row.seconds:.0f} s, {len(row.violations)} violations")
+    return row
 
 
 def controls(say: Say) -> Row:

@@ -92,7 +92,7 @@ def _tell(order: str, label: str, course: Course) -> None:
         "name": course.schedule.name,
         "schedule": str(course.schedule),
         "deaths": course.deaths,
-        "points": sorted({point for trace in course.traces for point in trace}),
+        "trace": course.traces[-1],
         "state": course.state,
         "met": course.notes.met,
         "violations": violations,
