@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("durable", "0004_restores")]
+    dependencies: ClassVar = [("durable", "0003_restores")]
 
     operations: ClassVar = [
         migrations.AddIndex(
