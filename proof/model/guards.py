@@ -191,7 +191,7 @@ class Guard(Enum):
         "durable.steering._may_fork: _UNSETTLED",
     )
     FORK_INHERITS = Facts(
-        "a fork has its parent's receipt for an equal call",
+        "a fork sees its parent's ledger: an equal call has its receipt",
         "durable.protocol.perform: _inherited(run, ask)",
     )
     FORK_GATED = Facts(

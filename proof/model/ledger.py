@@ -1,7 +1,8 @@
 """The commits of the ledger: intent, release, outcome. Each is one step of the world, taken under the run's lock.
 
 Every function takes a world and a worker that has read what it means to write, and returns the line of the story
-with the world after the commit. A worker whose token is stale is refused here, as `hold_claim` refuses it.
+with the world after the commit. A worker whose token is stale never gets here while the fence stands (`worker.moves`),
+but for what it has heard from the vendor: of that it may leave a late answer.
 """
 
 from __future__ import annotations

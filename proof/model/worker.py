@@ -27,6 +27,7 @@ from proof.model.world import (
     KNOWS,
     MAY_SEND,
     MEANS,
+    PENDING,
     QUEUED,
     READY,
     REFUSED,
@@ -225,8 +226,10 @@ def _another_ask(world: World, case: Case, number: int, effect: Effect, asked: i
             after, number
         )
     new = effect._replace(asked=asked, body=asked, round=effect.round + 1)
-    if effect.gate and case.on(Guard.NEW_ROUND):
-        new = new._replace(state=GATED, gate="open", over=False, revoked=False, editor="")
+    if not effect.sent and case.on(Guard.NEW_ROUND):
+        asks = ledger.gated(world, case, new, alone=me.fits)
+        state, gate = (GATED, "open") if asks else (PENDING, "")
+        new = new._replace(state=state, gate=gate, over=False, revoked=False, editor="")
     return f"{name} puts {asked} in the place of {effect.body} in {effect.key}", ready(
         world.with_effect(new), number
     )
