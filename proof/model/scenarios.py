@@ -62,12 +62,10 @@ SCENARIOS: dict[str, tuple[Case, ...]] = {
         Case("a crash", LAGGING, Luck(crash=1), plans=BOTH, limit=40),
         Case("a refusal, a cancel", KEYED, Luck(refuse=1, cancel=1), plans=BOTH, limit=40),
     ),
-    "one order, two runs": (
-        Case("a refusal", OPAQUE, Luck(refuse=1), plans=BOTH, once=True),
-        Case("a crash", LAGGING, Luck(crash=1), plans=BOTH, once=True),
-    ),
+    "one order, two runs": (Case("a refusal", OPAQUE, Luck(refuse=1), plans=BOTH, once=True),),
     "forks": (
-        Case("a hold, a lost answer, a fickle step", OPAQUE, Luck(lose=1, fickle=1, hold=1, fork=1)),
+        Case("a hold, a fickle step", OPAQUE, Luck(fickle=1, hold=1, fork=1)),
+        Case("a hold, a lost answer", LAGGING, Luck(lose=1, hold=1, fork=1)),
         Case("a crash, an undo", LAGGING, Luck(crash=1, cancel=1, fork=1), undo=True),
     ),
     "restores": (
