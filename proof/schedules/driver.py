@@ -23,7 +23,8 @@ def main(words: Sequence[str]) -> int:
     from proof.schedules.lane import Lane
 
     celery: Any = app  # its types know no settings that change
-    celery.conf.broker_url = "memory://"  # hints go nowhere: the schedule says who acts next
+    for name in ("broker_url", "broker_write_url", "broker_read_url"):
+        setattr(celery.conf, name, "memory://")  # hints go nowhere: the schedule says who acts next
     part, of = int(words[0]), int(words[1])
     lane = Lane(Vendor(os.environ["STRIPE_API_BASE"]), str(os.getpid()))
     for order in words[2:]:

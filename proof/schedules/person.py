@@ -46,7 +46,9 @@ def attend(run: Run, wait: Wait, vendor: Vendor, pen: Pen, *, sweeps: bool) -> N
     effect = Effect.objects.select_related("run").get(pk=wait.effect_id)
     if effect.state != EffectState.IN_DOUBT:
         verdicts.acknowledge(effect.key, actor=OPERATOR, reason="seen")
-    elif not ((sweeps or _contradicts(wait, vendor)) and _found_by_sweeper(run, effect, vendor, pen)):
+    elif _contradicts(wait, vendor):
+        _found_by_sweeper(run, effect, vendor, pen)
+    elif not (sweeps and _found_by_sweeper(run, effect, vendor, pen)):
         _settle(run, effect, vendor, pen)
 
 

@@ -19,7 +19,14 @@ from proof.schedules.plan import Schedule
 
 #: A schedule that needs more acts than this goes nowhere.
 MOST_ACTS = 120
+#: What must have been paid before an errand can give it back.
+CHARGES = {
+    "whole": ("first", "second", "first_back"),
+    "undone": ("first", "first_back"),
+    "gated": ("second",),
+}
 _CUSTOMER = "a customer"
+_COLUMNS = ("ref", "state", "held", "due_at", "lease_until")
 _FORWARD = (RunState.QUEUED, RunState.RUNNING, RunState.SUSPENDED)
 
 
@@ -35,7 +42,8 @@ class World:
         self.key = f"{schedule.name} {pen.notes.names['order']}"
 
     def run(self) -> Run | None:
-        return Run.objects.filter(start_key=self.key).first()
+        """The schedule's run, once it is started, by the few columns that say what happens next."""
+        return Run.objects.filter(start_key=self.key).only(*_COLUMNS).first()
 
     def go_on(self) -> None:
         """Act until the run has ended. Raises Stuck."""
@@ -124,7 +132,7 @@ def prepare(schedule: Schedule, vendor: Vendor, pen: Pen, order: str) -> None:
     vendor.modes(**schedule.vendor.modes)
     names = {"order": order, "first": f"first-{order}", "second": f"second-{order}"}
     if schedule.vendor.money:
-        for name in ("first", "second", "first_back"):
+        for name in CHARGES[schedule.errand]:
             names[name] = vendor.charge("200.00", "EUR")
     for fault in schedule.faults:
         vendor.fault(**fault)

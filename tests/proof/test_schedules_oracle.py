@@ -80,24 +80,24 @@ def another_receipt(book: Book) -> None:
     book[0]["id"] = "re_other"
 
 
-@pytest.mark.parametrize(
-    ("plant", "sentence"),
-    [
-        (twice, "the first act moved 2 times"),
-        (never, "the run completed, and its second act never moved"),
-        (undone_twice, "the first act was undone 2 times, and had moved 1 times"),
-        (another_sum, "the second act moved 121, not 120"),
-        (for_nobody, "re_stray moved for nobody's sake"),
-        (another_receipt, "moved as re_other, and the ledger does not say so"),
-        (never, "stands in the ledger with"),
-    ],
+PLANTED: tuple[tuple[Callable[[Book], None], str], ...] = (
+    (twice, "the first act moved 2 times"),
+    (never, "the run completed, and its second act never moved"),
+    (never, "stands in the ledger with"),
+    (undone_twice, "the first act was undone 2 times, and had moved 1 times"),
+    (another_sum, "the second act moved 121, not 120"),
+    (for_nobody, "re_stray moved for nobody's sake"),
+    (another_receipt, "moved as re_other, and the ledger does not say so"),
 )
-def test_what_the_book_has_otherwise_is_found(
-    played: Played, plant: Callable[[Book], None], sentence: str
-) -> None:
-    played.book = copy.deepcopy(played.book)
-    plant(played.book)
-    assert any(sentence in found for found in played.found()), played.found()
+
+
+def test_what_the_book_has_otherwise_is_found(played: Played) -> None:
+    sound = played.book
+    for plant, sentence in PLANTED:
+        played.book = copy.deepcopy(sound)
+        plant(played.book)
+        found = played.found()
+        assert any(sentence in one for one in found), (plant.__name__, found)
 
 
 def test_what_moved_without_a_yes_is_found(played: Played) -> None:
