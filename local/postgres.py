@@ -82,12 +82,7 @@ class Postgres:
     def kill(self) -> None:
         """SIGKILL to the server and every backend, which lead sessions of their own: as after a pulled plug."""
         assert self.process is not None
-        family = [psutil.Process(self.process.pid)]
-        family += family[0].children(recursive=True)
-        for one in family:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                one.kill()
-        psutil.wait_procs(family, timeout=5)
+        psutil.wait_procs(kill_all(self.process.pid), timeout=5)
         self.process.wait()
         self.process = None
 
@@ -174,6 +169,17 @@ class Postgres:
     def _own(self, path: Path) -> None:
         if self.user:
             shutil.chown(path, self.user, pwd.getpwnam(self.user).pw_gid)
+
+
+def kill_all(server: int) -> list[psutil.Process]:
+    """Send SIGKILL to a server and its backends, from any process that may. Returns them; they may not be gone yet."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        family = [psutil.Process(server), *psutil.Process(server).children(recursive=True)]
+        for one in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                one.kill()
+        return family
+    return []
 
 
 def account() -> str | None:
