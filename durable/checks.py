@@ -7,8 +7,9 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
 from django.utils.module_loading import import_string
 
 
@@ -40,3 +41,26 @@ def dotted_paths(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list
     except ImportError as error:
         return [Error(f"INTERLOCK_GATEKEEPER cannot be imported: {error}", id="interlock.E001")]
     return []
+
+
+#: What an honest disk needs of the server; each named by what is lost without it.
+_HONEST = {
+    "fsync": "after a power failure nothing that was acknowledged is sure to be there",
+    "full_page_writes": "after a power failure pages may be torn, and the server may not start",
+    "synchronous_commit": "after a kill of the server the last intents, outcomes and decisions may be gone",
+}
+
+
+@register(Tags.database)
+def honest_database(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Warn of settings with which "committed" does not mean "on the disk". Asked with `check --database default`."""
+    if databases is None or "default" not in databases:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(_HONEST)])
+        off = sorted(name for name, setting in cursor.fetchall() if setting == "off")
+    return [
+        Warning(f"PostgreSQL runs with {name} = off: {_HONEST[name]}.", id="interlock.W001") for name in off
+    ]

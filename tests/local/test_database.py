@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth.models import Group, Permission
 from django.db import ProgrammingError, connection, connections, transaction
 
+from durable.checks import honest_database
 from durable.models import APPEND_ONLY_TABLES
 
 
@@ -53,3 +54,21 @@ def test_a_committing_test_leaves_nothing_behind(turn: int) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_what_the_migrations_put_in_survives_the_cleaning() -> None:
     assert Permission.objects.filter(content_type__app_label="durable").exists()
+
+
+@pytest.mark.django_db
+def test_a_server_that_does_not_wait_for_its_disk_is_warned_of() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL synchronous_commit = off")
+    told = [warning.msg.split(":")[0] for warning in honest_database(None, databases=["default"])]
+    # The tests' own server is thrown away, and does not wait for anything.
+    assert told == [
+        f"PostgreSQL runs with {name} = off" for name in ("fsync", "full_page_writes", "synchronous_commit")
+    ]
+
+
+@pytest.mark.django_db
+def test_a_session_of_the_product_waits_for_its_commits_whatever_the_servers_default() -> None:
+    told = [warning.msg for warning in honest_database(None, databases=["default"])]
+    assert not any("synchronous_commit" in line for line in told)
+    assert honest_database(None, databases=["owner"]) == []

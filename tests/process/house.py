@@ -12,6 +12,8 @@ from typing import Any
 import dj_database_url
 from django.contrib.auth.models import User
 from django.db import connections
+from django.test import Client
+from django.urls import reverse
 
 from approvals.models import Gate
 from approvals.people import demo_people
@@ -66,6 +68,16 @@ def approve(ticket: Ticket) -> None:
     demo_people()
     gate = Gate.objects.select_related("effect__run").get(effect__run=ticket.run, state="open")
     answer(User.objects.get(username="marta"), gate)
+
+
+def signed_in(ticket: Ticket) -> tuple[Client, tuple[str, dict[str, Any]]]:
+    """A reviewer's browser, and the answer that it is about to give at a ticket's gate."""
+    demo_people()
+    browser = Client(raise_request_exception=False)
+    browser.force_login(User.objects.get(username="marta"))
+    gate = Gate.objects.get(effect__run=ticket.run)
+    given = {"verdict": "approve", "digest": gate.digest, "round": gate.round}
+    return browser, (reverse("decisions", args=[gate.pk]), given)
 
 
 def hint(ticket: Ticket, queue: str) -> None:
