@@ -9,17 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import transaction
+from django.db import InternalError, OperationalError, transaction
+from psycopg.errors import IdleInTransactionSessionTimeout
 
 from durable import faults
 
 
 @contextmanager
 def committing(beat: str) -> Iterator[None]:
-    """One transaction for the block, never inside another; `beat` is one of `faults.BEATS`."""
-    with transaction.atomic(durable=True):
-        yield
-        faults.point(f"{beat}.before_commit")
+    """One transaction for the block, never inside another; `beat` is one of `faults.BEATS`.
+
+    Raises OperationalError where the server has ended a transaction that rested for too long: its session is gone.
+    """
+    try:
+        with transaction.atomic(durable=True):
+            yield
+            faults.point(f"{beat}.before_commit")
+    except InternalError as error:
+        if isinstance(error.__cause__, IdleInTransactionSessionTimeout):
+            raise OperationalError(
+                "the transaction rested for too long, and the server has ended it"
+            ) from error
+        raise
     faults.point(f"{beat}.after_commit")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from durable import checkpoints, claims, frozen, journal, suspending
+from durable import checkpoints, claims, faults, frozen, journal, suspending
 from durable.errors import LeaseLost
 from durable.ledger import Ask, Place, record
 from durable.models import Attempt, Checkpoint, Effect, Frozen, LedgerEvent, Run, Wait
@@ -94,6 +95,36 @@ def test_the_server_ends_a_transaction_that_rests_longer_than_a_lease(settings: 
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('idle_in_transaction_session_timeout')::interval")
         assert cursor.fetchone() == (settings.LEASE_SECONDS,)
+
+
+def ended_by_the_server() -> None:
+    """This session rests inside its transaction until the server has had enough of it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL idle_in_transaction_session_timeout = '20ms'")
+        cursor.execute("SELECT pg_backend_pid()")
+        (pid,) = cursor.fetchone()
+
+    def look() -> None:
+        end = time.monotonic() + 10
+        with connection.cursor() as other:
+            while time.monotonic() < end:
+                other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [pid])
+                if other.fetchone() is None:
+                    return
+        raise AssertionError("the server has not ended it")
+
+    desk.meanwhile(look)
+
+
+@pytest.mark.parametrize("point", ["claim.before_commit", "intent.before_commit", "outcome.before_commit"])
+def test_a_worker_whose_transaction_the_server_has_ended_gives_up_and_another_goes_on(point: str) -> None:
+    run = agents.start("Walker")
+    faults.arm(point, ended_by_the_server)
+    desk.drive(run)
+    assert not Wait.objects.filter(run=run).exists()
+    desk.time_passes(minutes=5)
+    assert desk.drive(run).state == RunState.COMPLETED
+    assert len(agents.moved) == 1
 
 
 def test_a_held_run_is_nobody_elses_until_its_lease_is_over() -> None:
