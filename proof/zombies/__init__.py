@@ -67,6 +67,7 @@ def shown(say: Say, ground: Ground, settings: dict[str, str], count: int) -> lis
         began = time.monotonic()
         unfenced = [case for case in known if case.stop in UNFENCED]
         damage = lives.play(ground, keeper, unfenced, without=True).damage
+    damage.sort(key=lambda sentence: "Checkpoint" not in sentence)  # the worst first: progress rolled back
     wrong = [] if damage else ["nothing was overwritten: the proof can't fail"]
     control = Row(
         "the same without the fence",
