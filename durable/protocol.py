@@ -45,10 +45,10 @@ def perform(claim: Claim, ask: Ask) -> Receipt:
     """
     run = Run.objects.select_related("parent").get(pk=claim.run_id)
     effect = ledger.at(run, ask.place, ask.undo_of)
-    gift = _inherited(run, ask) if effect is None else None
-    if gift is not None:
-        return gift
     if effect is None or _never_happened(effect):
+        gift = _inherited(run, ask)
+        if gift is not None:
+            return gift
         effect = _begin(claim, run, ask, effect)
     while not _is_applied(effect, ask):
         effect = _advance(claim, run, effect, ask)

@@ -163,15 +163,26 @@ def hold(run_ref: str, *, actor: str, reason: str) -> None:
 
 
 def release(run_ref: str, *, actor: str, reason: str) -> None:
-    """Let a held run go on from where it stands."""
+    """Let a held run go on from where it stands. Raises Conflict where a fork goes on in its place."""
     check_actor(actor, reason)
     with committing("command"):
         run = lock_run(run_ref)
         if not run.held:
             raise Conflict(f"{run_ref} is not held")
+        refuse_beside_fork(run)
         unhold(run, by=actor)
         record(run, EventKind.RELEASED, actor=actor, words=reason)
         waits.wake(run)  # not where it is stuck: then it goes on waiting for a person
+
+
+def refuse_beside_fork(run: Run) -> None:
+    """Refuse to let a locked run go on where a fork of it does, or did, what it would do: both would act."""
+    void = [RunState.CANCELLED.value, RunState.COMPENSATED.value]
+    fork = run.forks.exclude(state__in=void).order_by("id").first()
+    if fork is not None:
+        raise Conflict(
+            f"{fork.ref} was forked from {run.ref} and goes on in its place; cancel one of the two"
+        )
 
 
 def unhold(run: Run, *, by: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from durable import answers, plan, vault, waits, wakeup
+from durable import answers, plan, runs, vault, waits, wakeup
 from durable.beats import committing
 from durable.checkpoints import Snapshot, load, snapshot, write
 from durable.errors import Conflict, Incompatible, Invalid, NotFound
@@ -47,6 +47,8 @@ def retry(run_ref: str, *, actor: str, reason: str) -> None:
         at_rest = run.state == RunState.SUSPENDED or (run.state in ENDING and run.lease_until is None)
         if run.state != RunState.FAILED and not (at_rest and stuck):
             raise Conflict(f"{run_ref} is {run.state} and not stuck; there is nothing to retry")
+        if run.state == RunState.FAILED:
+            runs.refuse_beside_fork(run)
         _close(stuck, by=actor)
         record(run, EventKind.RETRIED, actor=actor, words=reason, body={"step": run.step, "visit": run.visit})
         Run.objects.filter(pk=run.pk).update(tries=0, crashes=0, error="")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from durable import journal, retention, runs, steering
-from durable.author import Next, RunContext, step
+from durable.author import GiveUp, Next, RunContext, step
 from durable.errors import Conflict, NotFound
 from durable.models import Checkpoint, Effect, Run
 from durable.states import RunState
@@ -137,3 +137,30 @@ def test_what_a_fork_began_from_is_kept_by_pruning() -> None:
     kept = list(Checkpoint.objects.filter(run=parent).order_by("version").values_list("version", flat=True))
     assert kept == [4, 11]
     assert desk.drive(forked(parent, 4)).state == desk.drive(fork).state == RunState.COMPLETED
+
+
+def test_a_run_does_not_go_on_beside_its_fork() -> None:
+    parent = agents.start("Walker")
+    runs.hold(parent.ref, **BY)
+    child = forked(parent, 1)
+    with pytest.raises(Conflict, match=f"{child.ref} was forked from {parent.ref} and goes on in its place"):
+        runs.release(parent.ref, **BY)
+    runs.cancel(child.ref, **BY)
+    assert desk.drive(child).state == RunState.CANCELLED
+
+    runs.release(parent.ref, **BY)
+    assert desk.drive(parent).state == RunState.COMPLETED
+    assert len(agents.moved) == 1
+
+
+def test_a_failed_run_is_not_tried_again_beside_its_fork() -> None:
+    @step
+    def despair(self: Any, run: RunContext) -> Next:
+        raise GiveUp("it is of no use")
+
+    parent = desk.drive(desk.drive(agents.run_of(despair)))
+    assert parent.state == RunState.FAILED
+    child = forked(parent, 1)
+    with pytest.raises(Conflict, match=child.ref):
+        steering.retry(parent.ref, **BY)
+    assert desk.drive(parent).state == RunState.FAILED

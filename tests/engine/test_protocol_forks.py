@@ -106,3 +106,21 @@ def test_no_run_is_forked_over_an_effect_in_doubt(vendor: Vendor) -> None:
     assert desk.drive(fork(run)).state == RunState.COMPLETED
     assert len(vendor.moved()) == 1
     assert Effect.objects.count() == 1
+
+
+def test_what_never_happened_in_the_fork_does_not_hide_what_its_parent_did(vendor: Vendor) -> None:
+    vendor.modes(keys="ignore")
+    run, wanted = parent(vendor, tools.unkeyed)
+    tools.asks((tools.unkeyed, {**wanted, "amount": Decimal("50.00")}))
+    child = desk.drive(fork(run))
+    vendor.fault("hang", method="POST", path="/v1/refunds", seconds=0)
+    people.say(child)
+    desk.drive(child)
+    tools.later(child, minutes=5)
+    assert desk.effects(child) == {"pay": "in doubt"}
+    verdicts.did_not(f"{child.ref}:pay", **WHY)
+    tools.asks((tools.unkeyed, wanted))
+
+    assert desk.drive(child).state == RunState.COMPLETED
+    assert tools.got[-1].id == tools.effect(run).receipt_id
+    assert vendor.moved() == FORTY and people.gates(child) == []
