@@ -152,6 +152,9 @@ def _refuse(
     words: str,
     body: Mapping[str, Any],
 ) -> None:
+    if locked.effect.forgotten_since is not None:
+        # Refused now, it would count as never done, whatever the vendor has done since the backup.
+        raise Conflict(f"{locked.effect.key} may have been done before the restore; it is looked up first")
     _settle_refused(locked.run, locked.effect, state, kind, actor, words, body)
     waits.resolve(locked.run, locked.wait, by=actor, answer={"verdict": state.value}, to=wait_state)
 

@@ -37,6 +37,8 @@ MARGIN = timedelta(minutes=5)
 #: Seconds that one vendor's statement may take.
 STATEMENT_TIMEOUT = 60.0
 _LOCK = 4712
+#: What tells the order of a recovery from an operator's own of everything.
+_ORDER = "until gone through"
 _OPEN = [state.value for state in OPEN]
 _ENDED = [state.value for state in ENDED]
 
@@ -123,7 +125,11 @@ def standing() -> Standing | None:
 
 
 def _open(actor: str, reason: str, since: datetime | None) -> Recovery:
-    """Stop everything and open the epoch, in one commit; or take the one up that was cut off."""
+    """Stop everything and open the epoch, in one commit; or take the one up that was cut off.
+
+    The order is the recovery's own, and stands beside an operator's: who lifts that one lets nothing go unseen. One that
+    an earlier recovery left standing is taken over, and so is its moment: nothing has left since.
+    """
     now = clock.db_now()
     if since is not None and since > now:
         raise Invalid("since", f"must not lie in the future; it is {now:%Y-%m-%d %H:%M:%S} UTC here")
@@ -133,16 +139,20 @@ def _open(actor: str, reason: str, since: datetime | None) -> Recovery:
         unfinished = Recovery.objects.filter(done_at=None).order_by("-pk").first()
         if unfinished is not None:
             return unfinished
-        stands = Stop.objects.filter(scope="all", lifted_at=None).exists()
-        words = f"restored from a backup: {reason}"
-        stop = None if stands else Stop.objects.create(scope="all", actor=actor, reason=words)
+        before = Recovery.objects.filter(stop__isnull=False, stop__lifted_at=None).order_by("-pk").first()
+        since = since or _newest(now) - MARGIN
         return Recovery.objects.create(
-            since=since or _newest(now) - MARGIN,
+            since=since if before is None else min(since, before.since),
             actor=actor,
             reason=reason,
-            stop=stop,
+            stop=before.stop if before is not None else _stop(actor, reason),
             last_run=Run.objects.aggregate(last=Coalesce(Max("pk"), 0))["last"],
         )
+
+
+def _stop(actor: str, reason: str) -> Stop:
+    words = f"restored from a backup: {reason}"
+    return Stop.objects.create(scope="all", name=_ORDER, actor=actor, reason=words)
 
 
 def _newest(now: datetime) -> datetime:

@@ -9,7 +9,9 @@ from decimal import Decimal
 
 import pytest
 
-from durable import claims, verdicts
+from approvals.states import Verdict
+from durable import claims, recovery, verdicts
+from durable.errors import Conflict
 from durable.states import RunState
 from tests.engine import desk, people, tools
 from tests.engine.restored import done_meanwhile, restored, wants
@@ -207,3 +209,40 @@ def test_a_worker_of_the_backup_has_lost_its_run(vendor: Vendor) -> None:
     run = desk.drive(run)
     assert run.attempt == 2
     assert desk.effects(run) == {"pay": "pending"}
+
+
+def test_a_gate_of_the_backup_does_not_expire_over_what_was_done_meanwhile(vendor: Vendor) -> None:
+    args = wants(vendor, tools.keyed, "140.00")
+    run = desk.drive(tools.start())
+    receipt = done_meanwhile(run, args)
+    restored()
+    desk.time_passes(days=4)
+    recovery.sweep()
+    run = desk.drive(run)
+    assert run.state == RunState.COMPLETED
+    assert desk.effects(run) == {"pay": "applied"}
+    assert tools.effect(run).receipt_id == receipt
+
+
+def test_nobody_refuses_what_may_have_been_done_before_it_is_looked_up(vendor: Vendor) -> None:
+    wants(vendor, tools.keyed, "140.00")
+    run = desk.drive(tools.start())
+    restored()
+    with pytest.raises(Conflict, match="looked up first"):
+        people.say(run, Verdict.REJECT, words="too much")
+    desk.drive(run)
+    run = tools.later(run, minutes=2)
+    people.say(run, Verdict.REJECT, words="too much")
+    assert desk.effects(desk.drive(run)) == {"pay": "rejected"}
+    assert vendor.moved() == []
+
+
+def test_a_gate_of_which_nothing_was_forgotten_expires_after_the_look_up(vendor: Vendor) -> None:
+    wants(vendor, tools.keyed, "140.00")
+    run = desk.drive(tools.start())
+    restored()
+    desk.drive(run)
+    run = tools.later(run, minutes=2)
+    desk.time_passes(days=4)
+    recovery.sweep()
+    assert desk.effects(desk.drive(run)) == {"pay": "expired"}

@@ -179,3 +179,38 @@ def test_a_moment_in_the_future_is_refused_and_nothing_is_stopped() -> None:
     with pytest.raises(Invalid, match="since"):
         restoring.restored(**WHY, since=clock.db_now() + timedelta(minutes=1))
     assert not Stop.objects.exists()
+
+
+def test_a_vendor_that_was_away_is_asked_by_a_second_call_which_lets_the_runs_go_on(vendor: Vendor) -> None:
+    wants(vendor)
+    run = tools.start()
+    vendor.fault("status", status=500, method="GET", path="/v1/refunds")
+    assert restoring.restored(**WHY).stopped
+    vendor.clear_faults()
+    assert not restoring.restored(**WHY).stopped
+    assert not Stop.objects.filter(lifted_at=None).exists()
+    desk.drive(run)
+    assert tools.later(run, minutes=2).state == RunState.COMPLETED
+
+
+def test_a_second_call_still_stops_over_effects_that_nobody_has_looked_at(vendor: Vendor) -> None:
+    done_meanwhile(Run(ref="run-gone"), wants(vendor))
+    first = restoring.restored(**WHY)
+    desk.time_passes(hours=1)
+    tools.start()  # the newest event is younger than the backup by now
+    second = restoring.restored(**WHY)
+    assert second.stopped
+    assert second.unknown == first.unknown
+    assert restoring.standing() is not None
+    restoring.go_on(**WHY)
+    assert not Stop.objects.filter(lifted_at=None).exists()
+
+
+def test_an_operator_who_lifts_an_order_of_his_own_lets_nothing_go_unseen(vendor: Vendor) -> None:
+    order = stops.order("all", **WHY)
+    done_meanwhile(Run(ref="run-gone"), wants(vendor))
+    assert restoring.restored(**WHY).stopped
+    stops.lift(order.pk, **WHY)
+    run = desk.drive(tools.start())
+    assert run.state == RunState.SUSPENDED
+    assert vendor.moved() == FORTY  # the one of the run that is gone
