@@ -126,7 +126,8 @@ def _settle(claim: Claim, effect: Effect) -> list[object]:
         ask = rounds.ask_of(effect)
     except (UnknownTool, Invalid, vault.Erased, vault.Tampered) as error:
         # In doubt, so that people's verdicts and, once the code is back, the sweeper's look-up reach it.
-        return [outcome.doubt(claim, effect, Attention.CODE_MISSING, str(error), {})]
+        asked = outcome.doubt(claim, effect, Attention.CODE_MISSING, str(error), {})
+        return [] if asked is None else [asked]
     verdict: Verdict | forgotten.Nothing
     if effect.forgotten_since is None:
         verdict = settle(claim, effect, ask, may_send=False)

@@ -127,8 +127,8 @@ def standing() -> Standing | None:
 def _open(actor: str, reason: str, since: datetime | None) -> Recovery:
     """Stop everything and open the epoch, in one commit; or take the one up that was cut off.
 
-    The order is the recovery's own, and stands beside an operator's: who lifts that one lets nothing go unseen. One that
-    an earlier recovery left standing is taken over, and so is its moment: nothing has left since.
+    The order is the recovery's own, and stands beside an operator's: who lifts that one lets nothing go unseen. One
+    that an earlier recovery left standing is taken over, and so is its moment: nothing has left since.
     """
     now = clock.db_now()
     if since is not None and since > now:

@@ -36,11 +36,23 @@ def locked(effect: Effect) -> Effect:
 
 
 def applied(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bool = False) -> Effect:
-    """Record that the vendor acted, with its receipt. Raises LeaseLost, ReceiptTaken."""
+    """Record that the vendor acted, with its receipt, once. Raises LeaseLost, ReceiptTaken."""
     with committing("adopt" if adopted else "outcome"):
         run = hold_claim(claim)
-        effect = apply(run, locked(effect), receipt, claim.seal_key, actor=claim.actor, adopted=adopted)
+        now = locked(effect)
+        if _stands(effect, now):
+            return now
+        effect = apply(run, now, receipt, claim.seal_key, actor=claim.actor, adopted=adopted)
     return effect
+
+
+def _stands(before: Effect, now: Effect) -> bool:
+    """Whether what the last request came to is written already: the commit came through, the word of that did not.
+
+    So, too, where a person or the sweeper has settled an effect in doubt during a look-up. `before` is the effect as it
+    was when the vendor was asked.
+    """
+    return now.open_sends < before.open_sends
 
 
 def apply(
@@ -85,13 +97,15 @@ def apply(
 
 
 def failed(claim: Claim, effect: Effect, code: str, message: str) -> Effect:
-    """Record a definitive no. While an earlier request is unanswered it decides nothing: then the effect
+    """Record a definitive no, once. While an earlier request is unanswered it decides nothing: then the effect
     stays pending.
     """
     code, message = _vendors_words(code, 100), _vendors_words(message)
     with committing("outcome"):
         run = hold_claim(claim)
-        effect = locked(effect)
+        before, effect = effect, locked(effect)
+        if _stands(before, effect):
+            return effect
         if effect.open_sends > 1:
             # Repeating can't succeed any more; whether the earlier request did is for a look-up or a person to say.
             Effect.objects.filter(pk=effect.pk).update(error_saved=True)
@@ -146,12 +160,18 @@ def no_answer(claim: Claim, effect: Effect, message: str, *, saved: bool) -> Eff
     return effect
 
 
-def doubt(claim: Claim, effect: Effect, reason: Attention, sentence: str, evidence: dict[str, Any]) -> Wait:
-    """Put an unsettled effect before a person, with what is known. Returns the open wait."""
+def doubt(
+    claim: Claim, effect: Effect, reason: Attention, sentence: str, evidence: dict[str, Any]
+) -> Wait | None:
+    """Put an unsettled effect before a person, with what is known. Returns the open wait, None where it is settled now:
+    people answer, and the sweeper adopts, while a worker still asks the vendor.
+    """
     with committing("doubt"):
         run = hold_claim(claim)
-        wait = put_in_doubt(run, locked(effect), reason, sentence, evidence)
-    return wait
+        effect = locked(effect)
+        if effect.state not in UNSETTLED:
+            return None
+        return put_in_doubt(run, effect, reason, sentence, evidence)
 
 
 def put_in_doubt(

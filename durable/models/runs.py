@@ -60,7 +60,7 @@ class Purse(models.Model):
 
 
 class Stop(models.Model):
-    """An order that nothing more may leave: of one agent, one tool, or of everything (name empty, or what ordered it)."""
+    """Nothing more may leave: of one agent, one tool, or of everything (name empty, or who ordered it)."""
 
     scope = models.TextField()  # all, agent, tool
     name = models.TextField(default="")

@@ -14,6 +14,7 @@ from durable.ledger import Ask, Place
 from durable.models import Effect
 from durable.states import RunState
 from durable.tools import registry
+from durable.vendor import Absent, Call, LookupAnswer, Receipt
 from tests.engine import desk, people, tools
 from tests.engine.scenes import FORTY, WHY
 from tests.together import at_once
@@ -172,3 +173,31 @@ def test_of_a_cancel_and_an_intent_at_the_same_moment_one_comes_first(vendor: Ve
         moved = [one for one in vendor.book() if one["key"] == f"{run.ref}:pay"]
         states = desk.effects(run)
         assert (len(moved), states) in ((1, {"pay": "applied"}), (0, {}))
+
+
+@pytest.mark.parametrize("found", [True, False], ids=["found", "not found"])
+def test_a_verdict_while_an_ending_run_asks_the_vendor_is_no_fault(
+    vendor: Vendor, monkeypatch: pytest.MonkeyPatch, found: bool
+) -> None:
+    """The look-up takes its time, and a person knows first."""
+    vendor.modes(keys="ignore")
+    asks(vendor, tools.opaque)
+    vendor.fault("drop" if found else "hang", seconds=0, method="POST", path="/v1/refunds")
+    run = desk.drive(tools.start())
+    assert desk.effects(run) == {"pay": "in doubt"}
+
+    def look(call: Call) -> LookupAnswer:
+        if found:
+            receipt = vendor.book()[0]["id"]
+            desk.meanwhile(lambda: verdicts.happened(call.key, receipt_id=receipt, **WHY))
+            return Receipt(receipt, Decimal("40.00"), "EUR", key=call.key)
+        desk.meanwhile(lambda: verdicts.did_not(call.key, **WHY))
+        return Absent()
+
+    monkeypatch.setattr(tools.opaque, "lookup_function", look)
+    desk.time_passes(hours=1)
+    runs.cancel(run.ref, **WHY)
+    desk.drive(run)
+    assert tools.attention(run) == []
+    assert run.state == RunState.CANCELLED
+    assert desk.effects(run) == {"pay": "applied" if found else "withdrawn"}
