@@ -30,13 +30,13 @@ from durable.reconcile import (
     Adopt,
     Doubt,
     LookAgain,
-    look,
+    look_up,
     mismatch,
     pause,
     quiet_from,
     shown,
 )
-from durable.states import Attention, EffectState, EventKind
+from durable.states import OPEN, UNSETTLED, Attention, EffectState, EventKind
 from durable.transitions import Claim, hold_claim, move_effect
 from durable.vendor import Absent, Candidates, LookupAnswer, Receipt
 
@@ -93,9 +93,10 @@ def _answered_for(effect: Effect) -> bool:
 def settle(claim: Claim, effect: Effect, ask: Ask) -> Adopt | Nothing | LookAgain | Doubt:
     """Look one effect up that may have been forgotten, and record what follows; `ask` is what its ledger says now.
 
-    A `Doubt` has been put before a person when this returns. No transaction may be open. Raises LeaseLost.
+    A `Doubt` has been put before a person when this returns. No transaction may be open. Raises LeaseLost, or
+    HandingBack before it asks.
     """
-    answer = look(effect, ask, claim.run_ref)
+    answer = look_up(claim, effect, ask)
     verdict = judge(effect, ask, answer, clock.db_now())
     if isinstance(verdict, Adopt):
         try:
@@ -117,27 +118,34 @@ def _adopt(claim: Claim, effect: Effect, receipt: Receipt) -> None:
     with committing("adopt"):
         run = hold_claim(claim)
         effect = _as_pending(run, outcome.locked(effect), claim.actor)
-        outcome.apply(run, effect, receipt, claim.seal_key, actor=claim.actor, adopted=True)
+        if effect.state in UNSETTLED:
+            outcome.apply(run, effect, receipt, claim.seal_key, actor=claim.actor, adopted=True)
 
 
 def _doubt(claim: Claim, effect: Effect, verdict: Doubt) -> None:
     with committing("doubt"):
         run = hold_claim(claim)
         effect = _as_pending(run, outcome.locked(effect), claim.actor)
-        outcome.put_in_doubt(run, effect, Attention.IN_DOUBT, verdict.sentence, verdict.evidence)
+        if effect.state in UNSETTLED:
+            outcome.put_in_doubt(run, effect, Attention.IN_DOUBT, verdict.sentence, verdict.evidence)
 
 
 def _clear(claim: Claim, effect: Effect, answer: LookupAnswer | CannotSay | None) -> None:
     """From here on the ledger is believed again, and with it the gate that may stand open on the effect."""
     with committing("looked"):
         run = hold_claim(claim)
+        if outcome.locked(effect).state not in OPEN:
+            return
         Effect.objects.filter(pk=effect.pk).update(looks=F("looks") + 1, forgotten_since=None)
         body = {"found": "nothing asked" if answer is None else "absent", "forgotten": "nothing"}
         journal.record(run, EventKind.LOOKED_UP, effect_key=effect.key, actor=claim.actor, body=body)
 
 
 def _as_pending(run: Run, effect: Effect, by: str) -> Effect:
-    """Set aside what people are asked, or have said, about a locked effect that may be done already."""
+    """Set aside what people are asked, or have said, about a locked effect that may be done already.
+
+    One that somebody has settled while the vendor was asked stays settled.
+    """
     if effect.state in (EffectState.GATED, EffectState.APPROVED):
         rounds.close(run, effect, by=by)
         move_effect(effect, EffectState.PENDING)

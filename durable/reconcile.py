@@ -225,6 +225,16 @@ def look(effect: Effect, ask: Ask, run_ref: str) -> LookupAnswer | CannotSay | N
     return _readable(answer)
 
 
+def look_up(claim: Claim, effect: Effect, ask: Ask) -> LookupAnswer | CannotSay | None:
+    """Look an effect up as the worker of its run, which may hang no longer than a look-up takes.
+
+    Raises HandingBack before it asks, where this worker is to end.
+    """
+    draining.check(claim.run_ref)
+    with claim.within(LOOKUP_TIMEOUT):
+        return look(effect, ask, claim.run_ref)
+
+
 def _readable(answer: object) -> LookupAnswer | CannotSay:
     """A look-up's answer, or that it can't be read: author code answers here, and what it says gets recorded."""
     if isinstance(answer, (Absent, CannotSay)):
@@ -257,9 +267,7 @@ def settle(claim: Claim, effect: Effect, ask: Ask, *, may_send: bool = True) -> 
 
     A `Doubt` has been put before a person when this returns. Raises LeaseLost, or HandingBack before it asks.
     """
-    draining.check(claim.run_ref)
-    with claim.within(LOOKUP_TIMEOUT):
-        answer = look(effect, ask, claim.run_ref)
+    answer = look_up(claim, effect, ask)
     verdict = judge(effect, ask, answer, clock.db_now(), may_send=may_send)
     if isinstance(verdict, Adopt):
         try:

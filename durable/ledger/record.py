@@ -54,9 +54,8 @@ def record(
         once_per = ask.once_per(settings.INTERLOCK_HASH_KEY)
         gating.serialise_once_per(once_per)
         link = older.link + 1 if older else 1
-        doubted = forgotten(
-            run
-        )  # then it is looked up first, and people are asked once nothing of it is found
+        # What may be forgotten is looked up first, and people are asked once nothing of it is found.
+        doubted = forgotten(run)
         needed = None if doubted else gating.requirement(run, ask, link=link)
         state = EffectState.PENDING if needed is None else EffectState.GATED
         columns = {"state": state.value, "once_per": once_per, "link": link, "linked_from": older, **doubted}
