@@ -74,11 +74,13 @@ def open_attention(
 ) -> Wait:
     """Put a locked run before a person, with the reason in one sentence. The run is stuck until somebody answers."""
     sentence = mend(sentence)
+    # An alarm is about the world, and no step's: what a step must know of the same effect is asked beside it.
+    of_step = not (evidence or {}).get("alarm")
     spec = WaitSpec(
         WaitKind.ATTENTION,
         reason.value,
-        step=run.step,
-        visit=run.visit,
+        step=run.step if of_step else "",
+        visit=run.visit if of_step else 1,
         waits_for=OPERATOR,
         effect=effect,
         ordinal=effect.pk if effect else 0,

@@ -9,7 +9,7 @@ from django.db import connection
 from durable.errors import Conflict
 from durable.models import Effect, Run, Wait
 from durable.models.fields import Clock
-from durable.states import EFFECT_MOVES, ENDED, RUN_MOVES, EffectState, RunState, WaitState
+from durable.states import EFFECT_MOVES, ENDED, ENDING, RUN_MOVES, EffectState, RunState, WaitState
 
 
 def _inside_transaction() -> None:
@@ -30,6 +30,9 @@ def move_run(run: Run, to: RunState, **columns: Any) -> Run:
     values: dict[str, Any] = {"state": to.value, "changed_at": Clock(), **columns}
     if to in ENDED:
         values |= {"due_at": None, "ended_at": Clock(), "lease_until": None, "worker": ""}
+    elif to in ENDING:
+        # What its way forward has cost says nothing about its way to an end.
+        values = {"crashes": 0} | values
     elif to is RunState.SUSPENDED:
         values |= {"due_at": None, "lease_until": None, "worker": ""}
     elif to is RunState.QUEUED:

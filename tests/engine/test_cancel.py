@@ -11,7 +11,7 @@ import pytest
 from durable import claims, ledger, runner, runs, verdicts
 from durable.errors import Conflict, Stopping
 from durable.ledger import Ask, Place
-from durable.models import Effect
+from durable.models import Effect, Run
 from durable.states import RunState
 from durable.tools import registry
 from durable.vendor import Absent, Call, LookupAnswer, Receipt
@@ -201,3 +201,11 @@ def test_a_verdict_while_an_ending_run_asks_the_vendor_is_no_fault(
     assert tools.attention(run) == []
     assert run.state == RunState.CANCELLED
     assert desk.effects(run) == {"pay": "applied" if found else "withdrawn"}
+
+
+def test_workers_lost_on_the_way_forward_do_not_count_against_the_end(vendor: Vendor) -> None:
+    asks(vendor, tools.wire_out)
+    run = desk.drive(tools.start())
+    Run.objects.filter(pk=run.pk).update(crashes=11)
+    runs.cancel(run.ref, **WHY)
+    assert desk.drive(run).state == RunState.CANCELLED

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from durable import claims, journal, waits
+from durable import claims, journal, strays, waits
 from durable.errors import LeaseLost, VendorRefused
 from durable.models import Run
 from durable.states import RunState, WaitKind
@@ -113,3 +113,27 @@ def test_a_worker_without_lease_writes_nothing_but_the_late_answer(vendor: Vendo
     assert desk.effects(run) == {"pay": "pending"}
     assert [e.kind for e in journal.events(run.ref) if e.effect_key] == ["intent", "sent", "late answer"]
     assert LeaseLost.__mro__[1] is BaseException
+
+
+def test_a_conflict_about_an_effect_with_an_alarm_is_a_question_of_its_own(vendor: Vendor) -> None:
+    """An alarm wakes nobody: a run that waited for one alone would be woken, and driven, at every sweep."""
+    ask = {"charge": tools.charge(vendor), "amount": Decimal("40.00")}
+    letter = (tools.letter, {"to": "ada@example.org"})
+    tools.asks((tools.keyed, ask), letter)
+    run = tools.start()
+
+    def sleep(call: Call, receipt: Receipt) -> Receipt:
+        tools.after.clear()
+        desk.time_passes(minutes=5)
+        tools.later(run)
+        return replace(receipt, id="re_second")
+
+    tools.after.append(sleep)
+    desk.drive(run)
+    people.say(run)
+    tools.asks((tools.keyed, {**ask, "amount": Decimal("50.00")}), letter)
+    run = desk.drive(run)
+    sentences = [wait.detail["sentence"] for wait in waits.open_waits(run, WaitKind.ATTENTION)]
+    assert len(sentences) == 2
+    assert "now asks for another" in sentences[1]
+    assert strays.lonely().count() == 0
