@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from approvals.models import Gate
 from approvals.states import GateState, Verdict
-from durable import faults, recovery, runner, runs, verdicts
+from durable import clock, faults, recovery, runner, runs, verdicts
 from durable.errors import Conflict
 from durable.models import Effect, Run
 from durable.states import ENDED, EffectState, RunState
@@ -146,8 +146,11 @@ def approve(ground: Ground, run: Run) -> None:
         say(ground.reviewers[0], gate, Verdict.APPROVE)
 
 
-def finish(ground: Ground, found: Iterable[Run], seconds: float = 60.0) -> list[str]:
-    """Bring runs to their ends as workers, sweeper and people would. Returns what went wrong."""
+def finish(ground: Ground, found: Iterable[Run], refused: list[str], seconds: float = 60.0) -> list[str]:
+    """Bring runs to their ends as workers, sweeper and people would. Returns what went wrong.
+
+    `refused` gets the keys about which a person said too early that nothing had happened, and was not believed.
+    """
     left, end = list(found), time.monotonic() + seconds
     wrong: list[str] = []
     while left and time.monotonic() < end:
@@ -156,23 +159,27 @@ def finish(ground: Ground, found: Iterable[Run], seconds: float = 60.0) -> list[
             drive([run])
             if run.state not in ENDED:
                 approve(ground, run)
-                wrong += _settle(ground, run)
+                wrong += _settle(ground, run, refused)
                 run.refresh_from_db()
         left = [run for run in left if run.state not in ENDED]
         time.sleep(0.05)
     return wrong + [f"{run.ref}: still {run.state}" for run in left]
 
 
-def _settle(ground: Ground, run: Run) -> list[str]:
+def _settle(ground: Ground, run: Run, refused: list[str]) -> list[str]:
     """A person says what became of effects in doubt, by the vendor's book; and tries to say so too early."""
     wrong = []
     for effect in Effect.objects.filter(run=run, state=EffectState.IN_DOUBT.value).select_related("run"):
-        if not verdicts.outlook(effect).may_be_said:
+        outlook = verdicts.outlook(effect)
+        if not outlook.may_be_said:
             try:
                 verdicts.did_not(effect.key, actor="sven", reason="surely not")
-                wrong.append(f"{effect.key}: it was said not to have happened before quiescence")
             except Conflict:
-                continue  # as it should be: the person comes back later
+                refused.append(effect.key)  # as it should be: the person comes back later
+                continue
+            if clock.db_now() < outlook.not_before:
+                wrong.append(f"{effect.key}: it was said not to have happened before quiescence")
+            continue
         entry = next((one for one in ground.vendor.book() if one["key"] == effect.key), None)
         if entry is None:
             verdicts.did_not(effect.key, actor="sven", reason="the vendor's book has nothing")

@@ -80,7 +80,7 @@ def lay_back(call: Call) -> Receipt:
     return stock.release_reservation(call, call.undoes)
 
 
-@tool(vendor="stock", subject="order", in_flight=seconds(1))
+@tool(vendor="stock", subject="order", in_flight=seconds(5))
 def hand_over(call: Call, order: str) -> Receipt:
     """Opaque: no keys, nobody to ask, no undo. People are asked every time."""
     _asleep()

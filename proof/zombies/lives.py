@@ -147,6 +147,7 @@ class Tale:
 
     wrong: list[str] = field(default_factory=list)
     damage: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     late: int = 0
     tried: int = 0
 
@@ -154,6 +155,7 @@ class Tale:
         """Add a further batch."""
         self.wrong += other.wrong
         self.damage += other.damage
+        self.refused += other.refused
         self.late += other.late
         self.tried += other.tried
 
@@ -165,7 +167,7 @@ def play(ground: Ground, forks: Keeper, cases: Sequence[Case], *, without: bool 
     tale.wrong += [f"{case.name}: it never came to its point" for case in cases if case not in asleep]
     runs_of = {case: run for case, (run, _) in asleep.items()}
     _until_leases_are_over(list(runs_of.values()))
-    tale.wrong += finish(ground, [*runs_of.values(), *missed])
+    tale.wrong += finish(ground, [*runs_of.values(), *missed], tale.refused)
     before = {case: look(run) for case, run in runs_of.items()}
     book = ground.moved()
     for _, pid in asleep.values():

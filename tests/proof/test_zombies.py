@@ -14,6 +14,7 @@ from durable.states import EventKind
 from local.vendor import Vendor as Stranger
 from proof import zombies
 from proof.races.ground import Ground, people
+from proof.zombies import cases, cast, lives
 from proof.zombies.lives import Seen, changed
 from tests.vendors import Vendor
 
@@ -63,3 +64,19 @@ def test_a_late_answer_is_no_change() -> None:
 )
 def test_a_late_write_is_seen(after: Seen, sentence: str) -> None:
     assert sentence in list(changed(BEFORE, after))
+
+
+@pytest.mark.process
+def test_before_quiescence_nobody_is_believed_that_a_sleeping_workers_request_did_not_happen(
+    ground: Ground, vendor: Vendor
+) -> None:
+    """Stopped between `sent` and the request, at a vendor that knows no keys and can't be asked."""
+    agent = cast.KeylessDesk.name
+    release = next(leg for leg in cases.LEGS if leg.name == "release")
+    asleep = [
+        cases.Case(agent, release, stop) for stop in ("sent.after_commit:1", "vendor.before_call:1", "tool")
+    ]
+    with lives.keeping(vendor.environment()) as keeper:
+        tale = lives.play(ground, keeper, asleep)
+    assert tale.wrong == []
+    assert tale.refused
