@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections import deque
+from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -72,33 +73,50 @@ def forever(over: threading.Event) -> None:
     stand_in.finish()
 
 
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A process that drives one run, since a moment of the monotonic clock."""
+
+    run_ref: str
+    process: BaseProcess
+    since: float
+
+
 class StandIn:
     """Drives runs in the workers' place, a few at a time, each in a forked process."""
 
     def __init__(self) -> None:
         self.waiting: deque[str] = deque()
-        self.running: list[BaseProcess] = []
+        self.running: list[Child] = []
 
     def take(self, run_ref: str) -> None:
-        """Put a run in line. One that is no longer due when its turn comes claims nothing."""
+        """Put a run in line. One that is no longer due when its turn comes claims nothing.
+
+        Who has been at it here for a lease has lost it, and hangs: one such run would take up all places, one after
+        the other.
+        """
+        lost = time.monotonic() - settings.LEASE_SECONDS.total_seconds()
+        for child in self.running:
+            if child.run_ref == run_ref and child.since < lost and child.process.is_alive():
+                log.error("the process that drives %s hangs; it is killed", run_ref)
+                child.process.kill()
         if run_ref not in self.waiting:
             self.waiting.append(run_ref)
 
     def work(self) -> None:
         """Start what there is room for, and forget what has ended."""
-        self.running = [child for child in self.running if child.is_alive()]
+        self.running = [child for child in self.running if child.process.is_alive()]
         while self.waiting and len(self.running) < AT_ONCE:
             connections.close_all()  # a connection must not be shared with a child
-            child = multiprocessing.get_context("fork").Process(
-                target=_drive, args=(self.waiting.popleft(),), daemon=True
-            )
-            child.start()
-            self.running.append(child)
+            run_ref = self.waiting.popleft()
+            process = multiprocessing.get_context("fork").Process(target=_drive, args=(run_ref,), daemon=True)
+            process.start()
+            self.running.append(Child(run_ref, process, time.monotonic()))
 
     def finish(self) -> None:
         """Wait for those that are at work; no more are started."""
         for child in self.running:
-            child.join()
+            child.process.join()
 
 
 def _drive(run_ref: str) -> None:
