@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 import sys
 from datetime import timedelta
+from typing import Any
 
 from celery import Celery
 from celery.signals import celeryd_init, worker_shutting_down
+from kombu.transport.redis import Channel, Transport
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "durable.settings")
 
@@ -43,6 +46,22 @@ def transport_options(url: str) -> dict[str, float]:
         "socket_connect_timeout": 2,
     }
 
+
+class Line(Channel):
+    """A channel to a broker of Redis' kind that says so, as connections say it, once its connection is closed.
+
+    kombu asks a closed one for its address when a hint is acknowledged or put back, and the AttributeError ends the
+    worker with all that it is driving. What a lost connection means it knows: it connects again.
+    """
+
+    def _connparams(self, asynchronous: bool = False) -> Any:
+        transport: Any = self.connection
+        if transport is None or transport.client is None:
+            raise RedisConnectionError("the connection to the broker is closed")
+        return super()._connparams(asynchronous=asynchronous)  # type: ignore[misc]  # its types leave out what is private
+
+
+Transport.Channel = Line
 
 #: Beat's plan. Sweeping is not in it: `manage.py sweep --forever` must go on when the broker does not.
 SCHEDULE = {"prune": {"task": "durable.prune", "schedule": timedelta(hours=1), "options": {"expires": 3600}}}

@@ -13,6 +13,7 @@ from django.db import connection
 
 from durable import journal, runner
 from durable.models import Attempt, Run
+from local import parts
 from local.broker import Broker
 from local.process import kill_group
 from local.throwaway import ThrowAway
@@ -89,6 +90,33 @@ def test_with_a_dead_broker_a_decision_is_kept_and_work_goes_on(
 
         broker.start()
         house.until(lambda: comes_to(survivor, vendor, on), "the worker to hear again", on.said)
+
+
+def test_a_broker_killed_in_mid_refund_takes_no_worker_with_it(
+    on: Stage, vendor: Vendor, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    broker = Broker(tmp_path_factory.mktemp("broker"), {"broker": "secret"}, throw_away=True)
+    broker.start()
+    on.settings |= {"CELERY_BROKER_URL": broker.url(), "LEASE_SECONDS": "10"}
+    with ExitStack() as stack:
+        stack.callback(broker.stop)
+        stack.enter_context(house.broker(broker.url()))
+        # One of two hands free: it waits for a message with the other's unacknowledged.
+        survivor = on.start(parts.worker(1).argv)
+        ticket = Ticket(vendor, "held")
+        vendor.fault("slow", method="POST", contains=ticket.charge, seconds=3)
+        ticket.start()
+        house.until(ticket.sent, "the request to be out, and its hint unacknowledged", on.said)
+
+        assert broker.process is not None
+        kill_group(broker.process.pid)
+        broker.process.wait()
+        house.until(ticket.ended, "the run to complete", on.said)
+        broker.start()
+
+        on.start(SWEEPER)
+        house.until(lambda: comes_to(survivor, vendor, on), "the worker to hear again", on.said)
+        assert survivor.poll() is None
 
 
 def comes_to(survivor: subprocess.Popen[bytes], vendor: Vendor, on: Stage) -> bool:
