@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import partial
 from importlib import import_module
 from typing import Any
 
-from approvals.models import Gate
-from approvals.states import Verdict
-from durable import faults, journal, protocol, runner, runs, suspending, waits
+from durable import journal, protocol, runner, runs, suspending, waits
 from durable.errors import Suspension
 from durable.models import Effect, Run, Signal, Wait
 from durable.states import EventKind, RunState, WaitKind
 from proof.races import cast, unguarded
-from proof.races.gates import DRIVEN
-from proof.races.ground import LARGE, Ground, drive, say
+from proof.races.ground import Ground, drive
 from proof.races.harness import Beaten, Control, Played, Race
 
 
@@ -165,60 +160,6 @@ def side_of_heard(one: Played) -> str:
     return "event first" if came.received_at < waited.opened_at else "wait first"
 
 
-def reviewer(living: Living) -> None:
-    """A reviewer says yes the moment that the gate is there."""
-    end = time.monotonic() + 10
-    while not (
-        found := list(Gate.objects.select_related("effect__run", "wait").filter(effect__run=living.run))
-    ):
-        if time.monotonic() > end:
-            raise Beaten("there is no gate")
-        time.sleep(0.001)
-    say(living.ground.reviewers[0], found[0], Verdict.APPROVE)
-    living.met.set()
-
-
-def tired_worker(longest: float, living: Living) -> None:
-    """A worker that takes its time, by chance or until the answer is there, before it looks and before it rests."""
-    suspend = runner.suspend  # type: ignore[attr-defined]  # the name by which the runner calls it
-
-    def tired(*args: Any, **more: Any) -> Any:
-        living.met.wait(random.uniform(0, longest))
-        return suspend(*args, **more)
-
-    def intended(point: str) -> None:
-        if point == "intent.after_commit":
-            living.met.wait(random.uniform(0, longest / 2))
-
-    with faults.watched(intended), unguarded.replaced(runner, "suspend", tired):
-        runner.drive(living.ref)
-
-
-def judge_answered(ground: Ground, played: Sequence[Played]) -> Iterator[str]:
-    """The yes is never slept over, and the money moves once."""
-    for one in played:
-        one.item.run.refresh_from_db()
-        if one.item.run.state == RunState.SUSPENDED:
-            yield f"{one.item.ref}: suspended on a gate that had been answered"
-    driven = played[::DRIVEN]
-    drive(one.item.run for one in driven)
-    book = ground.moved()
-    for one in driven:
-        if one.item.run.state == RunState.COMPLETED and book[one.item.charge] != [Decimal(LARGE)]:
-            yield f"{one.item.ref}: approved once, and the book says {book[one.item.charge]}"
-
-
-def side_of_answer(one: Played) -> str:
-    """Whether the worker had given the run up when the answer came."""
-    approved = next(e.at for e in journal.events(one.item.ref) if e.kind == EventKind.APPROVED)
-    rested = one.item.run.attempts.order_by("number").first()
-    return (
-        "answer first"
-        if rested is None or rested.ended_at is None or approved < rested.ended_at
-        else "suspend first"
-    )
-
-
 @contextmanager
 def _answers_not_read_again() -> Iterator[None]:
     """Who suspends doesn't look whether what it waits for has come meanwhile."""
@@ -253,15 +194,6 @@ RACES = (
     ),
     Race(
         "answer/suspend",
-        partial(queued, cast.Refunder, amount=LARGE),
-        {"worker": partial(tired_worker, 0.05), "reviewer": reviewer},
-        judge_answered,
-        Control(_UNREAD.guard, _UNREAD.out, {"worker": partial(tired_worker, 1e3), "reviewer": reviewer}),
-        sides={"answer first": "", "suspend first": ""},
-        side=side_of_answer,
-    ),
-    Race(
-        "event/suspend",
         partial(queued, cast.Listener),
         {"worker": drives, "event": deliver},
         judge_heard,
