@@ -44,7 +44,7 @@ def drive(run_ref: str) -> bool:
     the hint on.
     """
     if draining.on():
-        wakeup.publish(run_ref)
+        wakeup.tell(run_ref)
         return False
     try:
         plan.agents()

@@ -27,10 +27,10 @@ _silent_until = 0.0
 
 def announce(run_ref: str) -> None:
     """Tell the workers about a run once the present transaction has committed; never before, never on a rollback."""
-    transaction.on_commit(partial(_tell, run_ref))
+    transaction.on_commit(partial(tell, run_ref))
 
 
-def _tell(run_ref: str) -> None:
+def tell(run_ref: str) -> None:
     """Publish; where nobody hears it, take back the note that it was announced: the next sweep finds the run."""
     if not publish(run_ref):
         try:
