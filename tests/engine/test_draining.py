@@ -295,11 +295,3 @@ def test_the_undos_of_a_run_go_on_at_another_worker() -> None:
     another_worker(run)
     assert run.state == RunState.COMPENSATED
     assert taken_back == [f"{run.ref}:act#2:undo", f"{run.ref}:act:undo"]
-
-
-def test_a_hint_that_can_not_be_passed_on_is_left_to_the_next_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = agents.start("Looper")
-    monkeypatch.setattr(wakeup, "publish", lambda run_ref: False)
-    draining.begin()
-    assert not runner.drive(run.ref)
-    assert Run.objects.get(pk=run.pk).hinted_at is None

@@ -1,4 +1,4 @@
-"""Runs that the sweeper drives in the workers' place: one that hangs keeps its place for a lease, and not for ever."""
+"""What is left to the sweeper: hints that nobody hears, and runs that it drives in the workers' place, hanging ones too."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from durable import recovery, wakeup
+from durable import draining, recovery, runner, wakeup
 from durable.author import Next, RunContext, seconds, step
 from durable.management.commands.sweep import StandIn
+from durable.models import Run
 from tests.engine import agents, desk
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
@@ -54,3 +55,14 @@ def test_a_process_that_hangs_makes_room_once_its_lease_is_over(
     desk.until(lambda: not hanging.process.is_alive(), 5)
     stand_in.work()
     assert hanging not in stand_in.running
+
+
+def test_a_hint_that_can_not_be_passed_on_is_left_to_the_next_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = agents.start("Looper")
+    monkeypatch.setattr(wakeup, "publish", lambda run_ref: False)
+    draining.begin()
+    try:
+        assert not runner.drive(run.ref)
+    finally:
+        draining.renew()
+    assert Run.objects.get(pk=run.pk).hinted_at is None
