@@ -1,4 +1,4 @@
-"""What is left to the sweeper: hints that nobody hears, and runs that it drives in the workers' place, hanging ones too."""
+"""What is left to the sweeper: hints that nobody hears, and runs that it drives itself, hanging ones too."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_a_process_that_hangs_makes_room_once_its_lease_is_over(
         recovery.hint(stand_in.take)
         return run.ref in stand_in.waiting
 
-    desk.until(due_again, 20)
-    desk.until(lambda: not hanging.process.is_alive(), 5)
+    desk.until(due_again, 60)
+    desk.until(lambda: not hanging.process.is_alive(), 20)
     stand_in.work()
     assert hanging not in stand_in.running
 
