@@ -9,8 +9,8 @@ from typing import Any
 
 from proof.schedules.errand import LAG, SHORT_LIFE
 
-#: A worker's lease of 15 seconds has run out when somebody looks again.
-AT_ONCE = 16.0
+#: Seconds of a worker's lease in schedules, and after which it has run out when somebody looks again.
+LEASE, AT_ONCE = 5, 6.0
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ _CALL_OF = reconcile.call_of
 _TWICE = "act moved 2 times"
 
 _ACTED = "vendor.after_call"
-_LATE = {"kind": "late", "seconds": 25, "method": "POST"}
+_LATE = {"kind": "late", "seconds": 4, "method": "POST"}
 
 CONTROLS: Mapping[str, Control] = MappingProxyType(
     {

@@ -35,9 +35,11 @@ from durable.tools import Tool
 
 #: Major units, or pieces: the first act goes by itself, the second is above what may.
 FIRST, SECOND = 10, 120
+#: What a reviewer who edits makes of the second.
+LESS = 110
 THOUGHT_COSTS, THOUGHT_MAY_COST = 7, 10
 SHORT_LIFE = minutes(15)
-LAG = seconds(30)
+LAG = IN_FLIGHT = seconds(5)
 
 
 class Code:
@@ -103,13 +105,13 @@ def _pair(life: timedelta, suffix: str) -> tuple[Tool, Tool]:
     return back, good
 
 
-@tool(vendor="stock", subject="order", target="sku", lookup_lag=LAG, in_flight=seconds(30))
+@tool(vendor="stock", subject="order", target="sku", lookup_lag=LAG, in_flight=IN_FLIGHT)
 def set_aside(call: Call, order: str, sku: str, quantity: int) -> Receipt:
     """Reserve goods at a vendor without keys, whose list lags behind."""
     return stock.reserve(call, sku, quantity, order)
 
 
-@tool(vendor="stock", subject="order", target="sku", lookup_lag=LAG, in_flight=seconds(30))
+@tool(vendor="stock", subject="order", target="sku", lookup_lag=LAG, in_flight=IN_FLIGHT)
 def set_aside_for_good(call: Call, order: str, sku: str, quantity: int) -> Receipt:
     """The same, with no way back: people are asked."""
     return stock.reserve(call, sku, quantity, order)
@@ -126,7 +128,7 @@ def put_back(call: Call) -> Receipt:
     return stock.release_reservation(call, call.undoes)
 
 
-@tool(vendor="stock", subject="order", target="sku", in_flight=seconds(30))
+@tool(vendor="stock", subject="order", target="sku", in_flight=IN_FLIGHT)
 def hand_out(call: Call, order: str, sku: str, quantity: int) -> Receipt:
     """Act at a vendor that honours no keys and can't be asked."""
     return stock.reserve(call, sku, quantity, order)
@@ -139,7 +141,7 @@ def fetch_back(call: Call) -> Receipt:
     return stock.release_reservation(call, call.undoes)
 
 
-@tool(in_flight=seconds(30), vendor="stock")
+@tool(in_flight=IN_FLIGHT, vendor="stock")
 def hand_out_for_good(call: Call, order: str, sku: str, quantity: int) -> Receipt:
     """The same, and it can't be taken back either."""
     return stock.reserve(call, sku, quantity, order)

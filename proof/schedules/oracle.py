@@ -76,10 +76,10 @@ def _movements(
             yield f"the {act} act moved {len(found.there)} times"
         if len(found.back) > len(found.there):
             yield f"the {act} act was undone {len(found.back)} times, and had moved {len(found.there)} times"
-        if completed and not schedule.says_no and act in ERRANDS[schedule.errand] and not found.there:
+        if completed and schedule.reviewer != "no" and act in ERRANDS[schedule.errand] and not found.there:
             yield f"the run completed, and its {act} act never moved"
         must_be_back = run.state == RunState.COMPENSATED or (
-            run.state == RunState.PARTLY_COMPENSATED and act == "first" and not schedule.says_no
+            run.state == RunState.PARTLY_COMPENSATED and act == "first" and schedule.reviewer != "no"
         )
         if must_be_back and len(found.back) != len(found.there):
             yield f"the run is {run.state}, and its {act} act was undone {len(found.back)} times"
@@ -91,7 +91,8 @@ def _movements(
 
 def _right(schedule: Schedule, act: str) -> tuple[int, ...]:
     much = errand.SECOND if act == "second" else errand.FIRST
-    return (much, much + 1) if schedule.new_code else (much,)
+    edited = (errand.LESS,) if act == "second" and schedule.reviewer == "edit" else ()
+    return (much, *edited, *((much + 1,) if schedule.new_code else ()))
 
 
 def _much(entry: Entry) -> int:

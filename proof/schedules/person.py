@@ -7,31 +7,50 @@ quiescence they look in the vendor's book, and say what it says.
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 from django.contrib.auth.models import User
 
 from approvals.decisions import Answer, Circumstances, decide
 from approvals.models import Gate
 from approvals.states import Verdict
-from durable import clock, recovery, steering, verdicts
+from durable import clock, recovery, steering, vault, verdicts
 from durable.models import Effect, Run, Wait
 from durable.states import Attention, EffectState
 from local.vendor import Vendor
 from proof.schedules import clockwork
+from proof.schedules.errand import LESS
 from proof.schedules.notes import Pen
 
-REVIEWER, OPERATOR = "marta", "sven"
+REVIEWER, SECOND_REVIEWER, OPERATOR = "marta", "jonas", "sven"
 _DESK = Circumstances(ip="192.0.2.7", browser="the proof", authenticated="session")
 
 
-def answer_gate(wait: Wait, pen: Pen, *, says_no: bool) -> None:
-    """Say yes, or no where that is the reviewer's part, to what the gate shows."""
-    gate = Gate.objects.select_related("effect").get(wait=wait)
-    verdict = Verdict.REJECT if says_no else Verdict.APPROVE
-    if not says_no:
+def answer_gate(wait: Wait, pen: Pen, says: str = "yes") -> None:
+    """Answer what the gate shows, as it is the reviewer's part (`plan.REVIEWS`).
+
+    Who edits does so once, at the first gate of the large act; the yes to that is somebody else's.
+    """
+    gate = Gate.objects.select_related("effect__payload__run").get(wait=wait)
+    first_asking = gate.round == 1 and gate.effect.step == "large" and gate.effect.undo_of_id is None
+    by, verdict, words, args = REVIEWER, Verdict.APPROVE, "", None
+    if says == "no":
+        verdict, words = Verdict.REJECT, "wrong order"
+    elif says == "edit" and first_asking and gate.effect.link == 1:
+        verdict, words, args = Verdict.EDIT, "less will do", _less(vault.read(gate.effect.payload)["args"])
+    elif says == "edit":
+        by = SECOND_REVIEWER
+    if verdict is Verdict.APPROVE:
         pen.write("yes", yes=f"{gate.effect.key} {gate.digest}")
-    given = Answer(verdict, gate.digest, gate.round, words="wrong order" if says_no else "")
-    decide(User.objects.get(username=REVIEWER), gate.pk, given, _DESK)
+    else:
+        pen.write("met", kind=f"a person: {verdict.value}")
+    given = Answer(verdict, gate.digest, gate.round, words, args)
+    decide(User.objects.get(username=by), gate.pk, given, _DESK)
+
+
+def _less(args: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with the sum, or the number of pieces, that the reviewer thinks right."""
+    return {**args, **({"amount": str(LESS)} if "amount" in args else {"quantity": LESS})}
 
 
 def attend(run: Run, wait: Wait, vendor: Vendor, pen: Pen, *, sweeps: bool) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from proof.schedules.classes import AT_ONCE, CLASSES, LIAR, VendorClass
@@ -15,7 +17,7 @@ ERRANDS = {"whole": ("first", "second"), "undone": ("first",), "gated": ("second
 MISDEEDS: tuple[dict[str, Any], ...] = (
     {"kind": "drop"},
     {"kind": "reset"},
-    {"kind": "late", "seconds": 25},
+    {"kind": "late", "seconds": 4},
     {"kind": "slow", "seconds": 0.02},
     {"kind": "hang", "seconds": 0.02},
     {"kind": "hang", "seconds": 0.02, "acts": True},
@@ -35,6 +37,7 @@ MISDEEDS: tuple[dict[str, Any], ...] = (
 )
 #: And what one may do that honours no keys: with keys, to act and to keep nothing under the key breaks its word.
 UNKEYED = ({"kind": "error", "acts": True, "saved": False},)
+REVIEWS = ("yes", "yes", "yes", "no", "edit")
 COMMANDS = ("hold", "cancel", "cancel and undo")
 
 
@@ -42,7 +45,8 @@ COMMANDS = ("hold", "cancel", "cancel and undo")
 class Schedule:
     """One course of events. `deaths` names for each process but the last which of the points that it passes, counted
     from 1, is its end; one that passes fewer lives on. `outages` are the seconds until the next process looks.
-    `faults` are the vendor's, `commands` an operator's before the n-th act, `says_no` whether the reviewer refuses.
+    `faults` are the vendor's, `commands` an operator's before the n-th act, `reviewer` the reviewer's part, of
+    `REVIEWS`.
     """
 
     cls: str
@@ -51,7 +55,7 @@ class Schedule:
     outages: tuple[float, ...] = ()
     faults: tuple[dict[str, Any], ...] = ()
     commands: tuple[tuple[int, str], ...] = ()
-    says_no: bool = False
+    reviewer: str = "yes"
     sweeps: bool = False
     new_code: bool = False
     name: str = ""
@@ -70,11 +74,25 @@ class Schedule:
         return f"{self.name or 'schedule'} ({', '.join(said)})"
 
 
-def at(cls: str, errand: str, *deaths: int) -> Schedule:
-    """An enumerated schedule: processes that die at these points, nothing else goes wrong."""
-    name = "-".join([cls, errand, *map(str, deaths)])
+#: Turns that a course may take, so that the points on the ways out of trouble are enumerated too.
+TURNS: Mapping[str, Schedule] = MappingProxyType(
+    {
+        "": Schedule(""),
+        "dropped": Schedule("", faults=({"kind": "drop", "method": "POST", "times": 0},)),
+        "lost": Schedule("", faults=({"kind": "hang", "method": "POST", "seconds": 0.01},)),
+        "refused": Schedule("", reviewer="no"),
+        "edited": Schedule("", reviewer="edit"),
+        "held": Schedule("", commands=((3, "hold"),)),
+        "cancelled": Schedule("", commands=((3, "cancel and undo"),)),
+    }
+)
+
+
+def at(cls: str, errand: str, *deaths: int, turn: str = "") -> Schedule:
+    """An enumerated schedule: processes that die at these points, in a course that has taken a `turn` or none."""
+    name = "-".join([cls, errand, *([turn] if turn else []), *map(str, deaths)])
     new_code = cls in CLASSES and CLASSES[cls].new_code
-    return Schedule(cls, errand, deaths, new_code=new_code, name=name)
+    return replace(TURNS[turn], cls=cls, errand=errand, deaths=deaths, new_code=new_code, name=name)
 
 
 def drawn(seed: int, number: int, longest: int = 60) -> Schedule:
@@ -92,7 +110,7 @@ def drawn(seed: int, number: int, longest: int = 60) -> Schedule:
         tuple(outages),
         tuple(faults),
         tuple(commands),
-        says_no=dice.random() < 0.15,
+        reviewer=dice.choice(REVIEWS),
         sweeps=dice.random() < 0.5,
         new_code=CLASSES[cls].new_code and dice.random() < 0.5,
         name=f"{seed}:{number}",
@@ -114,9 +132,10 @@ def _misdeed(dice: random.Random, vendor: VendorClass) -> dict[str, Any]:
 
 
 def named(name: str) -> Schedule:
-    """The schedule of a report's name: `K-whole-12-3`, or `7:123` for the 123rd random one of seed 7."""
+    """The schedule of a report's name: `K-whole-12-3`, `U-undone-lost-7`, or `7:123` for a random one of seed 7."""
     if ":" in name:
         seed, number = name.split(":")
         return drawn(int(seed), int(number))
-    cls, errand, *deaths = name.split("-")
-    return at(cls, errand, *map(int, deaths))
+    cls, errand, *rest = name.split("-")
+    turn = rest.pop(0) if rest and not rest[0].isdigit() else ""
+    return at(cls, errand, *map(int, rest), turn=turn)

@@ -7,5 +7,5 @@ from proof.report import Row, Say
 
 
 def prove(say: Say, *, schedules: int = 2_000, seed: int = 1) -> list[Row]:
-    """Play `schedules` random schedules of `seed`. Returns their row, and that of the controls."""
+    """Play `schedules` random schedules of `seed`. Returns their row."""
     return package.prove(say, schedules=schedules, seed=seed, points=False)

@@ -111,7 +111,7 @@ def _answered(one: Errand) -> bool:
     if wait is None or one.state() != RunState.SUSPENDED:
         return False
     pipe = os.open(os.devnull, os.O_WRONLY)
-    person.answer_gate(wait, Pen(pipe, one.notes), says_no=False)
+    person.answer_gate(wait, Pen(pipe, one.notes))
     os.close(pipe)
     return True
 

@@ -84,7 +84,7 @@ class World:
             case WaitKind.ATTENTION:
                 person.attend(run, wait, self.vendor, self.pen, sweeps=self.schedule.sweeps)
             case WaitKind.GATE:
-                person.answer_gate(wait, self.pen, says_no=self.schedule.says_no)
+                person.answer_gate(wait, self.pen, self.schedule.reviewer)
             case _:
                 self._wait_until(run, wait.deadline)
                 recovery._close(wait)
