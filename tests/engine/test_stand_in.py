@@ -46,6 +46,7 @@ def test_a_process_that_hangs_makes_room_once_its_lease_is_over(
     stand_in.take(run.ref)
     stand_in.work()
     (hanging,) = stand_in.running
+    desk.until(lambda: Run.objects.filter(pk=run.pk, attempt=1).exists(), 30)
 
     def due_again() -> bool:
         recovery.hint(stand_in.take)
