@@ -34,11 +34,14 @@ FEW = named(
 
 @dataclass(frozen=True)
 class Told:
-    """A run of chaos that is over: what the nemesis did, what is left, and how long the healing took."""
+    """A run of chaos that is over: what the nemesis did, what is left, how long the healing took, and which
+    parts of the product ended without having been struck.
+    """
 
     strikes: list[Strike]
     history: History
     healed_in: float
+    died: tuple[str, ...] = ()
 
 
 def prove(
@@ -63,6 +66,7 @@ def prove(
     seen = marks.of(told.history)
     wrong = marks.too_little(seen, told.strikes, [kind.name for kind in kinds], short=short)
     remark = f"seed {seed}; {seen.words()}; healed in {told.healed_in:.0f} s; {marks.words(told.strikes)}"
+    wrong += told.died
     took = time.monotonic() - began
     rows.append(Row("chaos: faults that struck", len(told.strikes), tuple(wrong), took, remark, again))
     return [*rows, check_the_check(say, seed)] if control else rows
@@ -145,7 +149,7 @@ def _play(
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         (keep / "history.json").write_text(found.dump())
-    return Told(nemesis.strikes, found, healed_in)
+    return Told(nemesis.strikes, found, healed_in, tuple(made.died))
 
 
 def _heal(made: World, eyes: Onlooker, people: subprocess.Popen[bytes]) -> float:

@@ -62,6 +62,8 @@ class World:
     children: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     #: Seconds by which the clock of a part is off.
     skews: dict[str, int] = field(default_factory=dict)
+    #: Parts that ended without having been struck, in words.
+    died: list[str] = field(default_factory=list)
     _vendor_process: subprocess.Popen[bytes] = field(init=False)
 
     def open(self) -> None:
@@ -121,14 +123,21 @@ class World:
 
     def kill(self, name: str) -> None:
         """SIGKILL to a part and all that it has forked."""
-        child = self.children[name]
+        child = self._living(name)
         kill_group(child.pid)
         child.wait()
         self.on.children.remove(child)
 
+    def _living(self, name: str) -> subprocess.Popen[bytes]:
+        """A part's first process. One that nobody has struck lives, or it is noted that it does not."""
+        child = self.children[name]
+        if (code := child.poll()) is not None:
+            self.died.append(f"{name} ended by itself, with {code}")
+        return child
+
     def end(self, name: str) -> None:
         """SIGTERM, as a deploy does it; what does not end within ten seconds is killed."""
-        child = self.children[name]
+        child = self._living(name)
         stop(child, patience=10)
         self.on.children.remove(child)
 

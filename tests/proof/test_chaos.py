@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import sys
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,8 @@ from proof.chaos.history import History
 from proof.chaos.kinds import KINDS, named, shuffled
 from proof.chaos.nemesis import Strike
 from proof.chaos.play import FEW, check_the_check, prove
+from proof.chaos.world import World
+from proof.stage import stage
 
 KIND, OTHER = "worker killed", "beat killed"
 
@@ -79,6 +83,20 @@ def test_chaos_in_which_no_decision_lost_to_another_counts_in_its_short_form_alo
 def test_a_seed_gives_the_same_order_again_and_every_kind_has_a_name_of_its_own() -> None:
     assert shuffled(KINDS, random.Random(7)) == shuffled(KINDS, random.Random(7))
     assert len({kind.name for kind in KINDS}) == len(KINDS) > 20
+
+
+@pytest.mark.process
+def test_a_part_that_ends_without_having_been_struck_is_told_of() -> None:
+    with stage() as on:
+        services: Any = None  # neither database nor broker has a part in this
+        made = World(services, on)
+        made.children = {"beat": on.start((sys.executable, "-c", "")), "web": on.start(("sleep", "60"))}
+        made.children["beat"].wait(30)
+
+        for part in ("beat", "web"):
+            made.kill(part)
+
+        assert made.died == ["beat ended by itself, with 0"]
 
 
 def test_a_kind_that_there_is_not_is_refused() -> None:
