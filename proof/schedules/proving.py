@@ -23,7 +23,8 @@ from proof.schedules.classes import CLASSES, LEASE
 from proof.schedules.controls import CONTROLS
 from proof.stage import ROOT, Stage, stage
 
-DRIVERS = 2
+#: One a processor; each has a vendor of its own.
+DRIVERS = min(max(os.cpu_count() or 2, 2), 8)
 #: Vendor classes whose pairs are enumerated in the short form.
 SHORT = ("K", "U")
 #: Those at which answers get lost in the short form too: each comes out of it in a way of its own.
