@@ -23,7 +23,7 @@ STOPS: tuple[Mutant, ...] = (
         "for effect in ()",
         suites.CANCEL,
     ),
-    mutant("READ_AGAIN", "durable/suspending.py", "reason.refresh_from_db()", "pass", suites.WAITS),
+    mutant("READ_AGAIN", "durable/suspending.py", "reason.refresh_from_db()", "pass", suites.ANSWERED),
 )
 
 GATES: tuple[Mutant, ...] = (

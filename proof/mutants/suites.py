@@ -15,8 +15,9 @@ VERDICTS, RECONCILE, CANCEL = (
     f"{_E}test_cancel.py",
 )
 WAY_BACK, MONEY, ONCE = f"{_E}test_compensation.py", f"{_E}test_money_reserved.py", f"{_E}test_once_per.py"
-CLAIMS, LATE, WAITS = f"{_E}test_claims.py", f"{_E}test_protocol_late.py", f"{_E}test_waits.py"
+CLAIMS, LATE = f"{_E}test_claims.py", f"{_E}test_protocol_late.py"
 RACES, DECISIONS = "tests/approvals/test_decision_races.py", "tests/approvals/test_decisions.py"
 KEEPER = "tests/approvals/test_gatekeeper.py"
 CHECKPOINTS, BUDGETS = f"{_E}test_checkpoints.py", f"{_E}test_budget_kept.py"
 RESTORE = f"{_E}test_restored.py"
+ANSWERED = f"{_E}test_answered_first.py"
