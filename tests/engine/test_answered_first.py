@@ -1,4 +1,4 @@
-"""A person who answers before the run that asked has come to rest: the answer is not lost, the run does not lie down."""
+"""A person who answers before the run that asked has come to rest: the answer counts, the run does not lie down."""
 
 from __future__ import annotations
 
