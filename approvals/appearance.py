@@ -99,6 +99,7 @@ EVENTS: dict[str, Appearance] = {
     "not undoable": Appearance(STOPPED, "circle-half-2"),
     "run failed": Appearance(STOPPED, "circle-x"),
     "pruned": Appearance(QUIET, "eraser"),
+    "restored": Appearance(DOUBT, "zoom-question"),
 }
 
 

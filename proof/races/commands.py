@@ -76,17 +76,18 @@ def resume(living: Living) -> None:
 
 
 def judge_forked(ground: Ground, played: Sequence[Played]) -> Iterator[str]:
-    """A run is forked at rest or not at all, and both together pay once."""
+    """A run is forked at rest, and then does not go on beside its fork; or it goes on, and is not forked."""
     for one in played:
         drive([one.item.run, *Run.objects.filter(parent=one.item.run)])
     book = ground.moved()
     for one in played:
         living: Living = one.item
         told = kinds(living)
-        if not one.outcomes["resume"].won:
-            yield f"{living.ref}: its resume was refused: {one.outcomes['resume'].words}"
-        elif EventKind.FORKED in told and told.index(EventKind.FORKED) > told.index(EventKind.RELEASED):
-            yield f"{living.ref}: forked while it went on"
+        resumed = EventKind.RELEASED in told
+        if one.outcomes["resume"].won != resumed:
+            yield f"{living.ref}: who resumed was told {one.outcomes['resume'].words!r}"
+        if (EventKind.FORKED in told) == resumed:
+            yield f"{living.ref}: {'forked, and it went on' if resumed else 'neither forked nor resumed'}"
         if one.outcomes["fork"].won != (EventKind.FORKED in told):
             yield f"{living.ref}: who forked was told {one.outcomes['fork'].words!r}"
         if book[living.charge] != [Decimal(SMALL)]:
@@ -94,7 +95,7 @@ def judge_forked(ground: Ground, played: Sequence[Played]) -> Iterator[str]:
 
 
 def side_of_fork(one: Played) -> str:
-    return "forked, then resumed" if one.outcomes["fork"].won else "resumed"
+    return "forked" if one.outcomes["fork"].won else "resumed"
 
 
 def failed(ground: Ground, rounds: int) -> list[Living]:
@@ -144,7 +145,7 @@ RACES = (
         {"fork": fork, "resume": resume},
         judge_forked,
         BLIND,
-        sides={"forked, then resumed": "fork", "resumed": "resume"},
+        sides={"forked": "fork", "resumed": "resume"},
         side=side_of_fork,
     ),
     Race(

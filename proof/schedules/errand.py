@@ -106,7 +106,7 @@ def _pair(life: timedelta, suffix: str) -> tuple[Tool, Tool]:
 
 
 @tool(vendor="stock", subject="order", target="sku", lookup_lag=LAG, in_flight=IN_FLIGHT)
-def set_aside(call: Call, order: str, sku: str, quantity: int) -> Receipt:
+def keep_aside(call: Call, order: str, sku: str, quantity: int) -> Receipt:
     """Reserve goods at a vendor without keys, whose list lags behind."""
     return stock.reserve(call, sku, quantity, order)
 
@@ -117,11 +117,11 @@ def set_aside_for_good(call: Call, order: str, sku: str, quantity: int) -> Recei
     return stock.reserve(call, sku, quantity, order)
 
 
-set_aside.lookup(stock.find_reservation)
+keep_aside.lookup(stock.find_reservation)
 set_aside_for_good.lookup(stock.find_reservation)
 
 
-@set_aside.undo(lookup=stock.find_release, idempotent_for=hours(24 * 365))
+@keep_aside.undo(lookup=stock.find_release, idempotent_for=hours(24 * 365))
 def put_back(call: Call) -> Receipt:
     """Cancel the reservation. The vendor cancels one once, whoever asks how often."""
     assert call.undoes is not None
@@ -151,7 +151,7 @@ BUDGET = Budget(steps=20, tokens=1_000, money=(Money(500, "EUR"),))
 TRADES = {
     "long": _pair(stripe_refunds.KEY_LIFE, "long"),
     "short": _pair(SHORT_LIFE, "short"),
-    "goods": (set_aside, set_aside_for_good),
+    "goods": (keep_aside, set_aside_for_good),
     "blind": (hand_out, hand_out_for_good),
 }
 

@@ -9,6 +9,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.vendors import vendor, vendor_process
+
+__all__ = ["vendor", "vendor_process"]
+
 SignIn = Callable[[User], Client]
 
 

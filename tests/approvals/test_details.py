@@ -20,6 +20,7 @@ from durable.transitions import lock_run
 from durable.waits import WaitSpec, open_wait
 from tests import factories
 from tests.approvals.conftest import SignIn
+from tests.vendors import Vendor
 
 pytestmark = pytest.mark.django_db
 
@@ -196,7 +197,9 @@ def test_the_tools_table_answers_the_two_questions(sign_in: SignIn) -> None:
     )
 
 
-def test_the_first_page_tells_of_a_restore_until_everything_of_it_is_settled(sign_in: SignIn) -> None:
+def test_the_first_page_tells_of_a_restore_until_everything_of_it_is_settled(
+    sign_in: SignIn, vendor: Vendor
+) -> None:
     effect = factories.gate().effect
     olga = sign_in(factories.person("olga"))
 

@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.db import connections
 from django.test import Client
 from django.urls import reverse
+from kombu import pools
 
 from approvals.models import Gate
 from approvals.people import demo_people
@@ -128,6 +129,7 @@ def _point_at(url: str) -> None:
     celery.amqp.producer_pool.force_close_all()
     celery.conf.broker_url = url
     celery.conf.broker_write_url = celery.conf.broker_read_url = url
+    pools.reset()  # else the next publish would get a closed pool out of kombu's own registry
     celery._pool = None
     celery.amqp._producer_pool = None
 

@@ -19,6 +19,7 @@ from durable import (
     claims,
     faults,
     recovery,
+    restoring,
     retention,
     runs,
     sending,
@@ -192,9 +193,14 @@ def waiting(vendor: Vendor, seen: Watched) -> None:
     assert desk.drive(lonely).state == RunState.SUSPENDED
 
 
+def a_restore(vendor: Vendor, seen: Watched) -> None:
+    """The database came out of a backup: the vendors are asked for their accounts."""
+    restoring.restored(**OPERATOR)
+
+
 SCENES: tuple[Callable[[Vendor, Watched], None], ...] = (
     a_desk_run, a_thinking_run, a_gate, a_gate_that_nobody_decides, a_cut_reply, a_late_answer, commands, failures,
-    waiting,
+    waiting, a_restore,
 )  # fmt: skip
 
 
