@@ -44,18 +44,18 @@ class Wish(BaseModel, extra="forbid"):
 
 
 @tool(vendor="stock", subject="order", lookup_lag=LAG, in_flight=IN_FLIGHT)
-def lay_aside(call: Call, order: str, sku: str, quantity: int) -> Receipt:
+def crowd_reserve(call: Call, order: str, sku: str, quantity: int) -> Receipt:
     """Set goods aside, at a warehouse that knows no keys."""
     return stock.reserve(call, sku, quantity, order)
 
 
-@lay_aside.lookup
+@crowd_reserve.lookup
 def find_set_aside(call: Call) -> LookupAnswer:
     """Find the reservation by our reference."""
     return stock.find_reservation(call)
 
 
-@lay_aside.undo(lookup=stock.find_release, idempotent_for=hours(24))
+@crowd_reserve.undo(lookup=stock.find_release, idempotent_for=hours(24))
 def put_back(call: Call) -> Receipt:
     """Put the goods back."""
     assert call.undoes is not None
@@ -112,7 +112,7 @@ class Exchange(Agent):
         order = run.state["order"]
         item = order["items"][0]
         try:
-            run.effect(lay_aside, order=order["id"], sku=item["sku"], quantity=item["quantity"])
+            run.effect(crowd_reserve, order=order["id"], sku=item["sku"], quantity=item["quantity"])
         except EffectRefused:
             run.state["refused"] = True
         return self.pay

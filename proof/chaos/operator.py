@@ -23,7 +23,7 @@ from proof.chaos.starter import Starter
 #: Questions that are answered in one turn.
 _AT_ONCE = 6
 #: Tools that a stop order is given for, now and then.
-_STOPPED = ("give_back", "lay_aside", "refund")
+_STOPPED = ("give_back", "crowd_reserve", "refund")
 
 
 class Operator(Person):
