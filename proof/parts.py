@@ -122,6 +122,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     for named in ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL"):
         os.environ.pop(named, None)
+    os.environ.setdefault("LOG_LEVEL", "ERROR")
     from local.throwaway import services
 
     with services():

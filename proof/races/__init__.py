@@ -72,7 +72,8 @@ def _elsewhere(rounds: int, names: Sequence[str]) -> subprocess.Popen[str]:
 
 def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
     assert process.stdout is not None
-    yield from process.stdout
+    # What the engine logs comes by the same way.
+    yield from (line for line in process.stdout if line.startswith("{"))
     if process.wait():
         raise RuntimeError(f"the other half of the races ended with {process.returncode}")
 
