@@ -31,7 +31,7 @@ def capabilities(user: User | AnonymousUser) -> frozenset[Capability]:
         ).values_list("codename", flat=True)
         known = {capability.value: capability for capability in Capability}
         found = frozenset(known[name] for name in held if name in known)
-        user._interlock_capabilities = found  # type: ignore[attr-defined]  # memory of this object alone
+        user._interlock_capabilities = found  # type: ignore[attr-defined]  # no field of its class: memory of this object alone
     return found
 
 
@@ -133,5 +133,5 @@ def eligible(gate: Gate) -> list[User]:
     found: list[User] | None = getattr(gate, "_interlock_eligible", None)
     if found is None:
         found = [one for one in deciders() if stake(one, gate) is None]
-        gate._interlock_eligible = found  # type: ignore[attr-defined]  # memory of this object alone
+        gate._interlock_eligible = found  # type: ignore[attr-defined]  # no field of its class: memory of this object alone
     return found

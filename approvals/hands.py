@@ -66,7 +66,7 @@ def in_gate(gate: Gate) -> Hands:
     found: Hands | None = getattr(gate, "_interlock_hands", None)
     if found is None:
         found = _look(gate)
-        gate._interlock_hands = found  # type: ignore[attr-defined]  # memory of this object alone
+        gate._interlock_hands = found  # type: ignore[attr-defined]  # no field of its class: memory of this object alone
     return found
 
 
