@@ -118,6 +118,11 @@ def test_a_step_cut_off_in_a_query_of_its_own_leaves_no_half_used_connection() -
     run = agents.run_of(query)
     assert pauses(run) == [1]
     assert Wait.objects.get(run=run).name == "retries spent"
+    with connection.cursor() as cursor:  # the server would sleep on, into a test that watches its sessions
+        ours = "FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(5)' AND datname = current_database()"
+        cursor.execute(f"SELECT count(pg_terminate_backend(pid, 5000)) {ours}")
+        cursor.execute(f"SELECT count(*) {ours} AND state = 'active'")
+        assert cursor.fetchone() == (0,)
 
 
 def test_no_alarm_comes_between_the_vendor_and_the_ledger() -> None:
