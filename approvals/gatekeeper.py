@@ -1,14 +1,16 @@
 """The console's side of `durable.gatekeeper`: who must be asked, and whether their yes still holds.
 
-Every method runs inside the engine's transaction under the run's lock. Whatever goes wrong here keeps an effect in.
+What changes a gate runs inside the engine's transaction under the run's lock. Whatever goes wrong here keeps an effect
+in.
 """
 
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from approvals import access, policy
 from approvals.capabilities import Capability
@@ -32,7 +34,8 @@ class Gatekeeper:
     def requirement(self, question: Question) -> Requirement | None:
         """Return what policy demands, or None. A rule that fails demands a gate."""
         try:
-            with transaction.atomic():  # a failed query must not take the engine's transaction with it
+            # A failed query must not take the engine's transaction with it, where there is one.
+            with transaction.atomic() if connection.in_atomic_block else nullcontext():
                 asked = policy.demand(question)
         except Exception as error:
             log.error("a policy rule failed for %s: %s", question.tool, type(error).__name__)

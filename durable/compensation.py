@@ -71,7 +71,7 @@ def _undo(claim: Claim, run: Run, effect: Effect, broken: set[str]) -> Undone:
     except (Invalid, vault.Tampered) as error:
         return Undone(effect, "not undoable", str(error))
     try:
-        protocol.perform(claim, ask)
+        protocol.perform(claim, run, ask)
     except EffectFailed as error:
         return Undone(effect, "failed", str(error))
     except EffectRefused as error:

@@ -68,7 +68,16 @@ def wish(tool: Tool, **args: Any) -> Wish:
 class RunContext:
     """The run, as one execution of one step sees it. After a suspension it refuses everything."""
 
-    def __init__(self, claim: Claim, run: Run, snap: Snapshot, place_name: str, timeout: timedelta) -> None:
+    def __init__(
+        self,
+        claim: Claim,
+        run: Run,
+        snap: Snapshot,
+        place_name: str,
+        timeout: timedelta,
+        *,
+        first: bool = False,
+    ) -> None:
         self.ref = run.ref
         self.input: Any = run.input
         self.state: dict[str, Any] = snap.working_copy()
@@ -76,7 +85,8 @@ class RunContext:
         self.step = place_name
         self.visit = snap.visit
         self.said: list[Said] = []
-        self._claim, self._snap = claim, snap
+        self._claim, self._run, self._snap = claim, run, snap
+        self._first = first  # nobody has executed this visit of the step before: it has left no record
         self._effects = self._reads = self._waits = 0
         self._deadline = clock.elapsed() + timeout.total_seconds()
         self.over: BaseException | None = None  # what ended this execution, for whoever swallowed it
@@ -94,7 +104,7 @@ class RunContext:
         with self._engine():
             asked = self._ask(tool, args)
             self._write_earlier_steps()
-            return protocol.perform(self._claim, asked)
+            return protocol.perform(self._claim, self._run, asked, first=self._first)
 
     def effects(self, *wishes: Wish) -> list[Receipt | EffectRefused | EffectFailed]:
         """Ask for several effects of one turn: all are recorded, the ungated ones act, then the run waits for the rest.
@@ -104,7 +114,7 @@ class RunContext:
         with self._engine():
             asks = [self._ask(wish.tool, wish.args) for wish in wishes]
             self._write_earlier_steps()
-            return protocol.perform_all(self._claim, asks)
+            return protocol.perform_all(self._claim, self._run, asks)
 
     def _ask(self, tool: Tool, args: Mapping[str, Any]) -> Ask:
         ordinal = self._effects + 1
@@ -133,7 +143,7 @@ class RunContext:
         with self._engine():
             place = self._read_place()
             proposal = tool.proposal(args)
-            found = frozen.at(self._claim, place, tool.name, proposal.digest)
+            found = None if self._first else frozen.at(self._claim, place, tool.name, proposal.digest)
             if found is not None and frozen.still_good(found, effects_recorded=self._effects_recorded()):
                 return found.result
             draining.check(self.ref)

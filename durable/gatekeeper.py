@@ -49,7 +49,11 @@ class Requirement:
 
 
 class Gatekeeper(Protocol):
-    """What the engine asks of the console. Every method runs inside the engine's transaction, under the run's lock."""
+    """What the engine asks of the console.
+
+    Every method but the first two runs inside the engine's transaction, under the run's lock. What `requirement` reads
+    of the asking run changes under its claim alone.
+    """
 
     def requirement(self, question: Question) -> Requirement | None:
         """Return what policy demands beyond the effect's class, or None. An error in a rule must demand a gate."""

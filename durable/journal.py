@@ -65,15 +65,25 @@ def append(run: Run, entries: Sequence[Entry], *, key: bytes | None = None) -> l
                 "ref": run.ref,
                 "kinds": [str(e.kind) for e in entries],
                 "keys": [e.effect_key for e in entries],
-                "actors": [e.actor.replace("\n", " ") for e in entries],
+                "actors": [one_line(e.actor) for e in entries],
                 "bodies": bodies,
             },
         )
         rows = cursor.fetchall()
     for place, digest, boxed in boxes:
-        sealed = Sealed.objects.create(run=run, digest=digest, box=boxed)
-        EventDetail.objects.create(event_id=rows[place][0], sealed=sealed)
+        attach(run, rows[place][0], digest, boxed)
     return [no for _, no in rows]
+
+
+def attach(run: Run, event_id: int, digest: str, boxed: bytes) -> None:
+    """Put sealed words beside an event, whose body keeps their digest."""
+    sealed = Sealed.objects.create(run=run, digest=digest, box=boxed)
+    EventDetail.objects.create(event_id=event_id, sealed=sealed)
+
+
+def one_line(actor: str) -> str:
+    """Return an actor's name as the chain takes it: without line breaks."""
+    return actor.replace("\n", " ")
 
 
 def record(

@@ -37,14 +37,14 @@ from durable.transitions import Claim, hold_claim
 from durable.vendor import Receipt
 
 
-def perform(claim: Claim, ask: Ask) -> Receipt:
+def perform(claim: Claim, run: Run, ask: Ask, *, first: bool = False) -> Receipt:
     """Bring an asked effect to its receipt, doing once what has to be done.
 
-    Raises EffectRefused or EffectFailed (for the step to handle), Suspension where people or time must come first,
-    BudgetExhausted, Stopping, HandingBack, LeaseLost.
+    `run` is the claimed run as its worker has read it. `first` says that nobody has executed this visit of the step
+    before, so that no record has to be looked for. Raises EffectRefused or EffectFailed (for the step to handle),
+    Suspension where people or time must come first, BudgetExhausted, Stopping, HandingBack, LeaseLost.
     """
-    run = Run.objects.select_related("parent").get(pk=claim.run_id)
-    effect = ledger.at(run, ask.place, ask.undo_of)
+    effect = None if first else ledger.at(run, ask.place, ask.undo_of)
     if effect is None or _never_happened(effect):
         gift = _inherited(run, ask)
         if gift is not None:
@@ -55,22 +55,21 @@ def perform(claim: Claim, ask: Ask) -> Receipt:
     return receipt_of(claim, effect)
 
 
-def perform_all(claim: Claim, asks: Sequence[Ask]) -> list[Receipt | EffectRefused | EffectFailed]:
+def perform_all(claim: Claim, run: Run, asks: Sequence[Ask]) -> list[Receipt | EffectRefused | EffectFailed]:
     """Bring the effects of one turn to their ends. All intents are recorded before the first of them acts.
 
     Returns a receipt or a refusal for each, in order. Raises Suspension on everything that any of them waits for, once
     all have gone as far as they go.
     """
-    run = Run.objects.select_related("parent").get(pk=claim.run_id)
     for ask in asks:
         found = ledger.at(run, ask.place)
         if found is None and _inherited(run, ask) is None:
-            ledger.record(claim, ask, facts=facts_at_drafting(run, ask, None), send=False)
+            ledger.record(claim, run, ask, facts=facts_at_drafting(run, ask, None), send=False)
     answers: list[Receipt | EffectRefused | EffectFailed] = []
     pending: list[object] = []
     for ask in asks:
         try:
-            answers.append(perform(claim, ask))
+            answers.append(perform(claim, run, ask))
         except (EffectRefused, EffectFailed) as refusal:
             answers.append(refusal)
         except Suspension as suspension:
@@ -82,7 +81,7 @@ def perform_all(claim: Claim, asks: Sequence[Ask]) -> list[Receipt | EffectRefus
 
 def _begin(claim: Claim, run: Run, ask: Ask, older: Effect | None) -> Effect:
     """Record the intent and, where nobody has to be asked, act. Returns the effect wherever it then stands."""
-    recorded = ledger.record(claim, ask, facts=facts_at_drafting(run, ask, older), older=older)
+    recorded = ledger.record(claim, run, ask, facts=facts_at_drafting(run, ask, older), older=older)
     if recorded.sending is not None:
         return send(claim, recorded.effect, ask, recorded.sending)
     return recorded.effect

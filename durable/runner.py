@@ -184,7 +184,8 @@ def _steps(driven: _Driven, agent: type[Agent], snap: Snapshot) -> None:
     while True:
         draining.check(run.ref)
         step = agent.at(snap.step)
-        context = RunContext(claim, run, snap, snap.step, step.facts.timeout)
+        first = not again and (run.durability != Durability.EXIT or run.attempt == 1)
+        context = RunContext(claim, run, snap, snap.step, step.facts.timeout, first=first)
         try:
             with claim.within(step.facts.timeout.total_seconds()):
                 following = stepping.execute(step, body, context)

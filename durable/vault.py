@@ -67,7 +67,12 @@ def box(key: bytes, value: Any) -> tuple[str, bytes]:
     """Return the SHA-256 (hex) of `value`'s canonical JSON, and the value sealed under `key`."""
     plain = canonical(value)
     digest = sha256(plain)
-    return digest, _encrypt(key, plain, digest.encode())
+    return digest, box_of(key, plain, digest)
+
+
+def box_of(key: bytes, plain: bytes, digest: str) -> bytes:
+    """Seal canonical bytes under `key`, bound to their `digest` (SHA-256, hex)."""
+    return _encrypt(key, plain, digest.encode())
 
 
 def seal(run_id: int, key: bytes, value: Any) -> Sealed:

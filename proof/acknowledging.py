@@ -152,6 +152,7 @@ def _effects(notes: _Notes, claim: Claim, name: str) -> None:
 
 
 def _record(notes: _Notes, claim: Claim, tool: Tool, ordinal: int, **args: Any) -> Any:
-    effect = ledger.record(claim, Ask.of(tool, args, Place("pay", 1, ordinal))).effect
+    run = Run.objects.get(pk=claim.run_id)
+    effect = ledger.record(claim, run, Ask.of(tool, args, Place("pay", 1, ordinal))).effect
     notes.add("intent", effect.key)
     return effect

@@ -92,7 +92,8 @@ def propose(
     **args: Any,
 ) -> Effect:
     """Let the run ask for an effect; whether it is gated, the engine decides."""
-    return record(claim, Ask.of(wanted, args, Place(step, 1, ordinal)), facts=facts).effect
+    run = Run.objects.get(pk=claim.run_id)
+    return record(claim, run, Ask.of(wanted, args, Place(step, 1, ordinal)), facts=facts).effect
 
 
 def suspend(claim: Claim) -> Run:

@@ -8,26 +8,21 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from durable import journal, vault, waits
-from durable.beats import committing
+from durable.beats import committing, stating
 from durable.digest import plain
-from durable.errors import Conflict, Invalid
-from durable.ledger import purse
+from durable.ledger.applying import ReceiptTaken, apply_at_once, apply_locked
 from durable.ledger.record import give_back
 from durable.models import Effect, EventDetail, LedgerEvent, Run, Wait
 from durable.models.fields import Clock
-from durable.money import to_minor
 from durable.states import UNSETTLED, Attention, EffectState, EventKind, WaitKind, WaitState
 from durable.text import cut, mend
 from durable.transitions import Claim, close_wait, hold_claim, lock_run, move_effect
 from durable.vendor import Receipt
 
-
-class ReceiptTaken(Conflict):
-    """The receipt belongs to another effect already; it proves nothing about this one."""
+__all__ = ["ReceiptTaken", "applied", "apply", "doubt", "failed", "late", "locked", "looked", "no_answer"]
 
 
 def locked(effect: Effect) -> Effect:
@@ -37,7 +32,14 @@ def locked(effect: Effect) -> Effect:
 
 def applied(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bool = False) -> Effect:
     """Record that the vendor acted, with its receipt, once. Raises LeaseLost, ReceiptTaken."""
-    with committing("adopt" if adopted else "outcome"):
+    beat = "adopt" if adopted else "outcome"
+    if effect.state == EffectState.PENDING and effect.sends == effect.open_sends == 1:
+        # Nobody has asked about it, and no other request can have left a receipt: one statement says it all.
+        with stating(beat):
+            settled = apply_at_once(claim, effect, receipt, adopted=adopted)
+        if settled:
+            return effect
+    with committing(beat):
         run = hold_claim(claim)
         now = locked(effect)
         if _stands(effect, now):
@@ -61,37 +63,10 @@ def apply(
     """Settle a locked effect of a locked run as applied: state, money, receipt, event, and the waits that
     asked about it.
     """
-    spent = _spent(effect, receipt)
-    body: dict[str, Any] = {"receipt": receipt.id, "digest": effect.digest}
-    if spent is not None:
-        body |= {"amount_minor": spent, "currency": effect.currency}
-    no = journal.record(
-        run,
-        EventKind.ADOPTED if adopted else EventKind.APPLIED,
-        effect_key=effect.key,
-        actor=actor,
-        body=body,
-        words=words,
-    )
-    try:
-        with transaction.atomic():
-            move_effect(
-                effect,
-                EffectState.APPLIED,
-                open_sends=0,
-                receipt_id=receipt.id,
-                applied_no=no,
-                adopted=adopted,
-                proof=vault.seal(run.pk, seal_key, plain(asdict(receipt))),
-                settled_at=Clock(),
-                next_look_at=None,
-            )
-    except IntegrityError as error:
-        raise ReceiptTaken(f"receipt {receipt.id} belongs to another effect") from error
-    for other in _late_receipts(effect) - {receipt.id}:
+    late = _late_receipts(effect)
+    apply_locked(run, effect, receipt, seal_key, actor=actor, adopted=adopted, words=words)
+    for other in late - {receipt.id}:
         _alarm(run, effect, other)
-    if effect.amount_minor is not None and effect.undo_of_id is None:
-        purse.spend(run, effect.amount_minor, spent or 0, effect.currency)
     _close_questions(run, effect, by=actor)
     return effect
 
@@ -240,18 +215,6 @@ def _late_receipts(effect: Effect) -> set[str]:
 def _vendors_words(text: str, limit: int = 2_000) -> str:
     """What a vendor said, fit to be kept: nobody may keep an outcome out of the ledger by bad characters."""
     return cut(mend(text), limit)
-
-
-def _spent(effect: Effect, receipt: Receipt) -> int | None:
-    """What the receipt says was spent, in minor units; what was asked where it says nothing of that currency."""
-    if receipt.amount is None or not effect.currency:
-        return effect.amount_minor
-    if receipt.currency and receipt.currency.upper() != effect.currency:
-        return effect.amount_minor
-    try:
-        return to_minor(receipt.amount, effect.currency)
-    except Invalid:
-        return effect.amount_minor
 
 
 def _answered(

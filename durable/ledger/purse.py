@@ -19,14 +19,21 @@ def reserve(run: Run, amount_minor: int, currency: str) -> None:
     fits = purse.filter(limit_minor__gte=F("reserved_minor") + F("spent_minor") + amount_minor)
     if fits.update(reserved_minor=F("reserved_minor") + amount_minor):
         return
-    found = purse.first()
+    raise short(run, amount_minor, currency) or BudgetExhausted("money", f"{currency} was short a moment ago")
+
+
+def short(run: Run, amount_minor: int, currency: str) -> BudgetExhausted | None:
+    """Return why an amount can't be reserved, or None where there is room for it."""
+    found = Purse.objects.filter(budget_id=run.budget_id, currency=currency).first()
     if found is None:
-        raise BudgetExhausted(
+        return BudgetExhausted(
             "money", f"the budget of {run.ref} has no limit in {currency}; such money is refused"
         )
-    left = from_minor(found.limit_minor - found.reserved_minor - found.spent_minor, currency)
-    asked = from_minor(amount_minor, currency)
-    raise BudgetExhausted(
+    room = found.limit_minor - found.reserved_minor - found.spent_minor
+    if room >= amount_minor:
+        return None
+    asked, left = from_minor(amount_minor, currency), from_minor(room, currency)
+    return BudgetExhausted(
         "money", f"{asked} {currency} asked, {left} {currency} left in the budget of {run.ref}"
     )
 

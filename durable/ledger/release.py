@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.db.models import F, Q
 
@@ -110,8 +111,7 @@ def _refused(run: Run, effect: Effect, ask: Ask) -> str:
 
 def send_out(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Sending:
     """Write the `sent` event of one request, with the moment by which it must be over. Raises HandingBack."""
-    since = clock.elapsed()
-    within = min(ask.facts.send_within, claim.lease * _SHARE_OF_LEASE)
+    since, limit = clock.elapsed(), within(claim, ask)
     move_effect(
         effect,
         EffectState.PENDING,
@@ -120,21 +120,31 @@ def send_out(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Sending:
         # A key that never reached the vendor is as young as if it had not been tried.
         first_sent_at=Clock() if never_left(effect) else effect.first_sent_at,
         last_sent_at=Clock(),
-        send_by=Clock() + within,
-        next_look_at=Clock() + within + ask.facts.in_flight,
+        send_by=Clock() + limit,
+        next_look_at=Clock() + limit + ask.facts.in_flight,
     )
     journal.record(
         run,
         EventKind.SENT,
         effect_key=effect.key,
         actor=claim.actor,
-        body={
-            "attempt": claim.attempt,
-            "digest": effect.digest,
-            "round": effect.round,
-            "send": effect.sends,
-            "within_ms": int(within / timedelta(milliseconds=1)),
-        },
+        body=sent_body(claim, ask, effect.digest, asking=effect.round, send=effect.sends),
     )
     draining.check(run.ref)
-    return Sending(since, within.total_seconds())
+    return Sending(since, limit.total_seconds())
+
+
+def within(claim: Claim, ask: Ask) -> timedelta:
+    """Return how long one request of an effect may take: it must be over well inside the lease."""
+    return min(ask.facts.send_within, claim.lease * _SHARE_OF_LEASE)
+
+
+def sent_body(claim: Claim, ask: Ask, digest: str, *, asking: int, send: int) -> dict[str, Any]:
+    """Return the body of a `sent` event: the `send`-th request of an effect, in this round of `asking`."""
+    return {
+        "attempt": claim.attempt,
+        "digest": digest,
+        "round": asking,
+        "send": send,
+        "within_ms": int(within(claim, ask) / timedelta(milliseconds=1)),
+    }

@@ -65,7 +65,9 @@ def intend(who: int, last: Last) -> None:
     """One of the eight records its intent, and reserves one euro with it."""
     about = {"order": last.orders[who]["order"], "charge": last.orders[who]["charge"]}
     args = {**about, "amount": Decimal(1), "currency": "EUR"}
-    record(last.claims[who], Ask.of(refund_part, args, Place("pay", 1, last.number)), send=False)
+    claim = last.claims[who]
+    run = Run.objects.get(pk=claim.run_id)
+    record(claim, run, Ask.of(refund_part, args, Place("pay", 1, last.number)), send=False)
 
 
 def judge_last(ground: Ground, played: Sequence[Played]) -> Iterator[str]:

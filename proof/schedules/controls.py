@@ -58,7 +58,7 @@ def _act_first() -> None:
     def begin(claim: Claim, run: Run, ask: Ask, older: Effect | None) -> Effect:
         key = ledger.key_of(run.ref, ask.place)
         receipt = ask.send(Call(key=key, run=run.ref, timeout=5.0, args=ask.proposal.args))
-        return outcome.applied(claim, ledger.record(claim, ask, older=older).effect, receipt)
+        return outcome.applied(claim, ledger.record(claim, run, ask, older=older).effect, receipt)
 
     (module,) = _modules(protocol)
     module._begin = begin

@@ -213,7 +213,9 @@ def test_of_eight_that_want_the_last_euro_one_gets_it() -> None:
 
     def want(number: int) -> Any:
         args = {"order": str(number), "amount": "10", "currency": "EUR"}
-        return ledger.record(held[number], Ask.of(agents.pay, args, Place("turn", 1, 1)))
+        claim = held[number]
+        run = Run.objects.get(pk=claim.run_id)
+        return ledger.record(claim, run, Ask.of(agents.pay, args, Place("turn", 1, 1)))
 
     got = at_once(*(partial(want, n) for n in range(8)), loses=BudgetExhausted)
     assert sum(isinstance(one, BudgetExhausted) for one in got) == 7

@@ -39,7 +39,7 @@ def test_after_a_cancel_no_intent_is_recorded(vendor: Vendor) -> None:
     assert held is not None
     runs.cancel(run.ref, **WHY)
     with pytest.raises(Stopping):
-        ledger.record(held, Ask.of(tools.keyed, tools.script["main"][0][1], Place("pay", 1, 1)))
+        ledger.record(held, run, Ask.of(tools.keyed, tools.script["main"][0][1], Place("pay", 1, 1)))
     assert Effect.objects.count() == 0
 
 

@@ -116,7 +116,7 @@ def ended_by_the_server() -> None:
     desk.meanwhile(look)
 
 
-@pytest.mark.parametrize("point", ["claim.before_commit", "intent.before_commit", "outcome.before_commit"])
+@pytest.mark.parametrize("point", ["claim.before_commit", "end.before_commit"])
 def test_a_worker_whose_transaction_the_server_has_ended_gives_up_and_another_goes_on(point: str) -> None:
     run = agents.start("Walker")
     faults.arm(point, ended_by_the_server)
@@ -153,7 +153,7 @@ def test_a_stale_worker_writes_nothing(taken: bool) -> None:
         lambda: checkpoints.save(old, snap, sync=True),
         lambda: frozen.keep(old, Place("turn", 1, 1), "read_price", "0" * 64, 1, None),
         lambda: frozen.reserve_model(old, Place("turn", 1, 1), "think", "0" * 64, 10),
-        lambda: record(old, ask),
+        lambda: record(old, run, ask),
         lambda: suspending.stuck(old, Attention.RETRIES, "from the grave"),
     ]
     for write in writes:

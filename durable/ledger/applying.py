@@ -1,0 +1,106 @@
+"""The one statement that settles an effect as applied: state, receipt, event and money together."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.db import IntegrityError, connection, transaction
+
+from durable import journal, vault
+from durable.digest import canonical, digest, plain
+from durable.errors import Conflict, Invalid
+from durable.ledger.statements import APPLY, OUTCOME
+from durable.models import Effect, Run, Sealed
+from durable.money import to_minor
+from durable.states import EFFECT_MOVES, EffectState, EventKind
+from durable.transitions import Claim
+from durable.vendor import Receipt
+
+
+class ReceiptTaken(Conflict):
+    """The receipt belongs to another effect already; it proves nothing about this one."""
+
+
+def apply_at_once(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bool) -> bool:
+    """Settle an effect by the worker that has made its one request. Raises ReceiptTaken; then nothing is written.
+
+    False where that is not so any more, or the lease is lost: then nothing is written either.
+    """
+    values, proof = _values(effect, receipt, claim.seal_key, actor=claim.actor, adopted=adopted, words="")
+    values |= {"run": claim.run_id, "attempt": claim.attempt, "nonce": claim.nonce, "lease": claim.lease}
+    return _execute(OUTCOME, values, effect, proof) is not None
+
+
+def apply_locked(
+    run: Run, effect: Effect, receipt: Receipt, seal_key: bytes, *, actor: str, adopted: bool, words: str
+) -> None:
+    """Settle a locked effect of a locked run. Raises Conflict where it can't be from its state, or ReceiptTaken."""
+    if EffectState.APPLIED not in EFFECT_MOVES[EffectState(effect.state)]:
+        raise Conflict(f"{effect.key} is {effect.state}; it cannot become applied")
+    values, proof = _values(effect, receipt, seal_key, actor=actor, adopted=adopted, words=words)
+    with transaction.atomic():  # a receipt that is taken must not take the caller's transaction with it
+        event_id = _execute(APPLY, values | {"run": run.pk, "state": effect.state}, effect, proof)
+    if event_id is None:
+        raise Conflict(f"{effect.key} is no longer {effect.state}")
+    if words:
+        journal.attach(run, event_id, *vault.box(seal_key, words))
+
+
+def _values(
+    effect: Effect, receipt: Receipt, seal_key: bytes, *, actor: str, adopted: bool, words: str
+) -> tuple[dict[str, Any], Sealed]:
+    spent = _spent(effect, receipt)
+    body: dict[str, Any] = {"receipt": receipt.id, "digest": effect.digest}
+    if spent is not None:
+        body |= {"amount_minor": spent, "currency": effect.currency}
+    if words:
+        body["words"] = digest(words)
+    proof_digest, box = vault.box(seal_key, plain(asdict(receipt)))
+    values = {
+        "effect": effect.pk,
+        "key": effect.key,
+        "kind": (EventKind.ADOPTED if adopted else EventKind.APPLIED).value,
+        "actor": journal.one_line(actor),
+        "body": canonical(body).decode(),
+        "proof_digest": proof_digest,
+        "proof_box": box,
+        "receipt": receipt.id,
+        "adopted": adopted,
+        "reserved": effect.amount_minor or 0,
+        "spent": spent or 0,
+        "counted": effect.amount_minor is not None and effect.undo_of_id is None,
+    }
+    return values, Sealed(run_id=effect.run_id, digest=proof_digest, box=box)
+
+
+def _execute(sql: str, values: dict[str, Any], effect: Effect, proof: Sealed) -> int | None:
+    """Execute, bring `effect` up to date, and return the event's id. None where nothing was written."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, values)
+            row = cursor.fetchone()
+    except IntegrityError as error:
+        if "receipt_once" not in str(error):
+            raise
+        raise ReceiptTaken(f"receipt {values['receipt']} belongs to another effect") from error
+    if row is None:
+        return None
+    event_id, *columns = row
+    for field, value in zip(Effect._meta.concrete_fields, columns, strict=True):
+        setattr(effect, field.attname, value)
+    proof.pk = effect.proof_id
+    effect.proof = proof
+    return int(event_id)
+
+
+def _spent(effect: Effect, receipt: Receipt) -> int | None:
+    """What the receipt says was spent, in minor units; what was asked where it says nothing of that currency."""
+    if receipt.amount is None or not effect.currency:
+        return effect.amount_minor
+    if receipt.currency and receipt.currency.upper() != effect.currency:
+        return effect.amount_minor
+    try:
+        return to_minor(receipt.amount, effect.currency)
+    except Invalid:
+        return effect.amount_minor
