@@ -4,7 +4,7 @@
 PY := .venv/bin/python
 SUITABLE := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))
 
-.PHONY: up verify test check format lock
+.PHONY: up verify test bench check format lock
 .DEFAULT_GOAL := up
 
 up: .venv/.runtime        ## everything on this machine, until Ctrl-C; ARGS="--port 9000"
@@ -15,6 +15,9 @@ verify: .venv/.runtime    ## the same on empty data, held against the vendor's b
 
 test: .venv/.dev          ## all tests; ARGS="tests/local -x"
 	@exec $(PY) -m pytest -n 2 $(ARGS)
+
+bench: .venv/.dev         ## how fast it is, beside the physical limit; ARGS="steps effects --reps 3"
+	@exec $(PY) -m tests.bench $(ARGS)
 
 check: .venv/.dev         ## lint, format, types, import rules, templates
 	$(PY) -m ruff check .
