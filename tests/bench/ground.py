@@ -55,6 +55,7 @@ class Ground:
             **self.services.settings(database=name),
             "BENCH_DATABASE": self.services.postgres.url(SUPERUSER, name),
             "BENCH_VENDOR": self.vendor,
+            "BENCH_LOG": str(self.services.postgres.home / "log"),
             "INTERLOCK_AGENTS": AGENTS,
             "LOG_LEVEL": "ERROR",
         }

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from tests.bench import costing, resuming
+
 
 @dataclass(frozen=True)
 class Row:
@@ -46,11 +48,60 @@ _EFFECTS = (
     Row("call alone", "ms", more=False),
 )
 
+_RESUME = (
+    *(Row(f"{length:,} steps", "ms", more=False, goal=3) for length in resuming.LENGTHS),
+    Row(f"{resuming.TURNS:,} turns", "ms", more=False, goal=2),
+)
+_CONVERSATION = (
+    Row("stored / raw", "bytes", more=False),
+    Row("WAL / raw", "bytes", more=False),
+    Row("turn 10", "ms", more=False),
+    Row("last turns", "ms", more=False),
+    Row("last turns / turn 10", "times", more=False),
+)
+_DECISIONS = (
+    Row("to the step, p50", "ms", more=False, goal=2.5),
+    Row("to the step, p95", "ms", more=False),
+    Row("to the act, p50", "ms", more=False, beside="to the step, p50"),
+    Row("to the act, p95", "ms", more=False, beside="to the step, p95"),
+)
+_STARTS = (
+    Row("to the first step, p50", "ms", more=False, goal=2),
+    Row("to the first step, p95", "ms", more=False),
+    Row("started by one client", "runs/s", goal=0.5),
+    Row("begun by one worker", "runs/s", goal=0.5),
+)
+_IDLE = (
+    Row("worker", "MiB (PSS)", more=False),
+    Row("processor", "% of a core", more=False),
+    Row("transactions", "a second", more=False),
+    Row("more threads", "", more=False),
+    Row("more memory", "MiB (PSS)", more=False),
+    Row("more transactions", "a second", more=False),
+)
+_COST = tuple(
+    Row(f"{kind}: {counted}", "each", more=False) for kind in costing.KINDS for counted in costing.COUNTED
+)
+_WORKERS = tuple(Row(f"{children} at once", "steps/s") for children in (1, 2, 4, 8))
+
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
         "steps": Measure("Runs of 200 small steps", _STEPS),
         "slow-steps": Measure("The same, each flush 1 ms slower", _STEPS, module="steps", flush=1_000),
         "effects": Measure("Effects: intent, HTTP call on loopback, outcome", _EFFECTS),
         "slow-effects": Measure("The same, each flush 1 ms slower", _EFFECTS, module="effects", flush=1_000),
+        "resume": Measure(
+            "From the call in a fresh process to step N + 1 of a run whose worker was killed", _RESUME
+        ),
+        "conversation": Measure("A conversation of 200 turns, 3.7 kB each, synchronous", _CONVERSATION),
+        "decisions": Measure(
+            "From a person's yes to the step that waits for it, in a Celery worker", _DECISIONS
+        ),
+        "starts": Measure("From a start to the first step, and 2,000 starts", _STARTS),
+        "workers": Measure("16 runs of 200 small steps in one worker of 1, 2, 4 or 8 children", _WORKERS),
+        "cost": Measure("What one step, and a step with an effect, make the server do (synchronous)", _COST),
+        "idle": Measure(
+            "A worker that has nothing to do, with beat and sweeper; then 1,000 runs that wait", _IDLE
+        ),
     }
 )

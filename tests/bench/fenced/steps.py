@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from tests.bench import kit
-from tests.bench.kit import SIZES
-from tests.bench.limit import steps
+from tests.bench import journalling, kit
+from tests.bench.limit.steps import SCHEMA
 
 RUNS = """
 CREATE TABLE run (id int PRIMARY KEY, cursor int NOT NULL, lease int NOT NULL);
@@ -19,24 +16,14 @@ INSERT INTO step (run, no, output) SELECT id, %(no)s, %(output)s FROM held RETUR
 
 
 def measure() -> kit.Figures:
-    """As `limit.steps`."""
-    connection = kit.connect()
-    connection.execute(steps.SCHEMA)
-    connection.execute(RUNS)
-    _steps(connection, 0)
-    alone = kit.timed(lambda: [_steps(connection, run) for run in range(1, 1 + SIZES.runs)])
-    connections = [kit.connect() for _ in range(SIZES.wide)]
-    for place in connections:
-        place.execute("SELECT 1")
-    together = kit.at_once(partial(_steps, place, 1_000 + each) for each, place in enumerate(connections))
-    runs = 1 + SIZES.runs + SIZES.wide
-    kit.done(kit.one(connection, "SELECT count(*) FROM step"), runs * SIZES.steps, "steps")
-    return {
-        "one run": kit.rate(SIZES.runs * SIZES.steps, alone),
-        "many runs": kit.rate(SIZES.wide * SIZES.steps, together),
-    }
+    """Steps a second of one run after another, and of several at once, a connection for each."""
+    with kit.connect() as connection:
+        connection.execute(SCHEMA)
+        connection.execute(RUNS)
+    return journalling.rates(journal)
 
 
-def _steps(connection: kit.Connection, run: int) -> None:
-    for no in range(1, 1 + SIZES.steps):
+def journal(connection: kit.Connection, run: int, count: int) -> None:
+    """Make a run of so many steps."""
+    for no in range(1, 1 + count):
         assert connection.execute(STEP, {"run": run, "no": no, "output": "{}"}).fetchone()

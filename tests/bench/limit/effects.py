@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import json
 
-from tests.bench import kit
+from tests.bench import kit, paying
 from tests.bench.kit import SIZES
 
 SCHEMA = (
     "CREATE TABLE effect (key text PRIMARY KEY, state text NOT NULL, request text NOT NULL, receipt text)"
 )
-INTENT = "INSERT INTO effect (key, state, request) VALUES (%s, 'pending', %s)"
-OUTCOME = "UPDATE effect SET state = 'applied', receipt = %s WHERE key = %s"
 REQUEST = json.dumps({"amount": "0.10", "currency": "EUR"})
+_INTENT = "INSERT INTO effect (key, state, request) VALUES (%s, 'pending', %s)"
+_OUTCOME = "UPDATE effect SET state = 'applied', receipt = %s WHERE key = %s"
 
 
 def measure() -> kit.Figures:
     """Effects a second, and the vendor's call alone in milliseconds."""
-    connection, vendor = kit.connect(), kit.Vendor()
-    connection.execute(SCHEMA)
-
-    def act(name: str) -> None:
-        connection.execute(INTENT, (name, REQUEST))
-        receipt = vendor.pay(name)
-        connection.execute(OUTCOME, (json.dumps(receipt), name))
-
-    for number in range(20):
-        act(f"warm:{number}")
+    with kit.connect() as connection:
+        connection.execute(SCHEMA)
+    vendor = kit.Vendor()
     call = kit.timed(lambda: [vendor.pay(f"call:{number}") for number in range(SIZES.effects)])
-    seconds = kit.timed(lambda: [act(f"run:{number}") for number in range(SIZES.effects)])
-    applied = kit.one(connection, "SELECT count(*) FROM effect WHERE state = 'applied' AND key LIKE 'run:%%'")
-    kit.done(applied, SIZES.effects, "effects")
-    rate = kit.rate(SIZES.effects, seconds)
-    return {"a step each": rate, "in one step": rate, "call alone": call / SIZES.effects * 1e3}
+    return paying.rates(act) | {"call alone": call / SIZES.effects * 1e3}
+
+
+def act(connection: kit.Connection, vendor: kit.Vendor, key: str) -> None:
+    """Pay once."""
+    connection.execute(_INTENT, (key, REQUEST))
+    receipt = vendor.pay(key)
+    connection.execute(_OUTCOME, (json.dumps(receipt), key))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from decimal import Decimal
 
 from pydantic import BaseModel
@@ -20,11 +21,13 @@ from durable.author import (
     step,
     tool,
 )
-from tests.bench import kit
+from tests.bench import bell, conversing, kit, resuming, text
 
 BUDGET = Budget(steps=100_000, tokens=1_000_000, money=Money(100_000, "EUR"), deadline=hours(6))
 AMOUNT = Decimal("0.10")  # small, so that no sum of a run comes to where people are asked
 _vendor: list[kit.Vendor] = []
+#: When each turn of `bench conversation` began.
+begun: list[float] = []
 
 
 @tool(idempotent_for=hours(24), vendor="bench vendor", money="amount", subject="order")
@@ -42,18 +45,33 @@ def bench_find(call: Call) -> LookupAnswer:
     return Absent()
 
 
+@tool(vendor="bench letters")
+def bench_write(call: Call, bell_port: int, word: str) -> Receipt:
+    """Declares nothing, so that a person is asked. Rings when it is let out."""
+    bell.ring(bell_port, f"{word}-out")
+    return Receipt(call.key, key=call.key)
+
+
 class Length(BaseModel, extra="forbid"):
-    """How long a run is."""
+    """How long a run is, in whatever it does; whether it speaks; and who waits to hear that it has begun."""
 
     length: int
+    speaks: bool = False
+    port: int = 0
+    word: str = ""
 
 
-class Steps(Agent):
+class Measured(Agent):
+    """What all of them have in common."""
+
+    Input = Length
+    budget = BUDGET
+
+
+class Steps(Measured):
     """Small steps, each of which counts and no more."""
 
     name = "bench steps"
-    Input = Length
-    budget = BUDGET
 
     @step
     def turn(self, run: RunContext) -> Next:
@@ -62,12 +80,10 @@ class Steps(Agent):
         return self.turn if run.state["no"] < run.input["length"] else None
 
 
-class PaySteps(Agent):
+class PaySteps(Measured):
     """Steps that pay once each."""
 
     name = "bench payments, a step each"
-    Input = Length
-    budget = BUDGET
 
     @step
     def pay(self, run: RunContext) -> Next:
@@ -77,16 +93,94 @@ class PaySteps(Agent):
         return self.pay if run.state["no"] < run.input["length"] else None
 
 
-class PayAll(Agent):
+class PayAll(Measured):
     """One step that pays again and again."""
 
     name = "bench payments, in one step"
-    Input = Length
-    budget = BUDGET
 
     @step
     def pay(self, run: RunContext) -> Next:
         """Pay for all orders."""
         for no in range(run.input["length"]):
             run.effect(bench_pay, order=f"{run.ref}-{no}", amount=AMOUNT, currency="EUR")
+        return None
+
+
+class Resumed(Measured):
+    """Dies in the step that BENCH_LAST names; resumed, that step reports how long it took to come to it."""
+
+    name = "bench resumed"
+
+    @step(retries=1_000)
+    def turn(self, run: RunContext) -> Next:
+        """Count, speak, die."""
+        no = run.state.get("no", 0)
+        if str(no) == os.environ["BENCH_LAST"]:
+            if "BENCH_BEGIN" in os.environ:
+                kit.done(len(run.messages) if run.input["speaks"] else 2 * no, 2 * no, "messages")
+                kit.report(resuming.since(float(os.environ["BENCH_BEGIN"])))
+            os._exit(kit.DIED)
+        run.state["no"] = no + 1
+        if run.input["speaks"]:
+            said, answered = text.conversation(resuming.TURNS)[no]
+            run.say("agent", said)
+            run.say("tool", answered)
+        return self.turn
+
+
+class Conversation(Measured):
+    """What a model says and what a tool answers, a step each."""
+
+    name = "bench conversation"
+
+    @step
+    def think(self, run: RunContext) -> Next:
+        """The model's words."""
+        begun.append(kit.now())
+        run.say("agent", text.conversation(conversing.TURNS)[run.state.get("no", 0)][0])
+        return self.act
+
+    @step
+    def act(self, run: RunContext) -> Next:
+        """The tool's answer."""
+        no = run.state.get("no", 0)
+        run.say("tool", text.conversation(conversing.TURNS)[no][1])
+        run.state["no"] = no + 1
+        return self.think if no + 1 < run.input["length"] else None
+
+
+class Gated(Measured):
+    """Waits for a person's yes, and says when it goes on."""
+
+    name = "bench gated"
+
+    @step
+    def write(self, run: RunContext) -> Next:
+        """Ring when the step's code runs; the tool rings once more when its act is let out."""
+        bell.ring(run.input["port"], run.input["word"])
+        run.effect(bench_write, bell_port=run.input["port"], word=run.input["word"])
+        return None
+
+
+class Ringing(Measured):
+    """Says that it has begun, and ends."""
+
+    name = "bench ringing"
+
+    @step
+    def ring(self, run: RunContext) -> Next:
+        """Ring."""
+        bell.ring(run.input["port"], run.input["word"])
+        return None
+
+
+class Sleeping(Measured):
+    """Waits for so many hours."""
+
+    name = "bench sleeping"
+
+    @step
+    def sleep(self, run: RunContext) -> Next:
+        """Sleep."""
+        run.sleep(hours(run.input["length"]))
         return None

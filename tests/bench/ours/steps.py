@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from durable.models import Checkpoint
 from durable.states import Durability
 from tests.bench import kit
 from tests.bench.kit import SIZES
-from tests.bench.ours import engine
+from tests.bench.ours import engine, workers
 
 AGENT = "bench steps"
-#: Children of a worker on the machines that we know: fewer leave a core idle while the disk is waited for.
-CHILDREN = (2, 4, 8)
+#: Children of the worker that drives many runs: the measure `workers` shows what others do.
+CHILDREN = 4
 
 
 def measure() -> kit.Figures:
     """Steps a second of one run after another, waiting for the disk or not, and of several runs in a worker."""
-    found: kit.Figures = {}
-    for name, mode in (("one run", Durability.SYNC), ("one run, async", Durability.ASYNC)):
-        engine.drive(AGENT, SIZES.steps, mode)
-        before = Checkpoint.objects.count()
-        seconds = kit.timed(partial(_alone, mode))
-        # Each run has a checkpoint for its start and for each step.
-        kit.done(Checkpoint.objects.count() - before, SIZES.runs * (SIZES.steps + 1), "checkpoints")
-        found[name] = kit.rate(SIZES.runs * SIZES.steps, seconds)
-    rates = [_many(children) for children in CHILDREN]
-    return found | {"many runs": max(rates)}
+    return {
+        "one run": _alone(Durability.SYNC),
+        "one run, async": _alone(Durability.ASYNC),
+        "many runs": workers.rate(CHILDREN),
+    }
 
 
-def _alone(mode: Durability) -> None:
+def _alone(mode: Durability) -> float:
+    engine.drive(AGENT, SIZES.steps, mode)
+    before = Checkpoint.objects.count()
+    begin = kit.now()
     for _ in range(SIZES.runs):
         engine.drive(AGENT, SIZES.steps, mode)
-
-
-def _many(children: int) -> float:
-    with engine.worker(children) as on:
-        seconds = engine.settle(on, [engine.start(AGENT, SIZES.steps) for _ in range(SIZES.wide)])
-    return kit.rate(SIZES.wide * SIZES.steps, seconds)
+    seconds = kit.now() - begin
+    # Each run has a checkpoint for its start and for each step.
+    kit.done(Checkpoint.objects.count() - before, SIZES.runs * (SIZES.steps + 1), "checkpoints")
+    return kit.rate(SIZES.runs * SIZES.steps, seconds)
