@@ -32,7 +32,12 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 def new_ref() -> str:
     """Return a run id that is never issued twice, not even by another database: milliseconds, and 40 bits of chance."""
-    number = (time.time_ns() // 1_000_000 << 40) | secrets.randbits(40)
+    return ref_of(time.time_ns() // 1_000_000, secrets.randbits(40))
+
+
+def ref_of(milliseconds: int, chance: int) -> str:
+    """Return the run id of a moment (milliseconds since 1970) and 40 bits of chance. Later ones sort after it."""
+    number = milliseconds << 40 | chance
     digits = ""
     for _ in range(18):
         number, digit = divmod(number, 32)

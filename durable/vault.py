@@ -45,9 +45,15 @@ def _decrypt(key: bytes, box: bytes, bound_to: bytes) -> bytes:
 
 def create_key(run: Run) -> bytes:
     """Make and store the run's sealing key; return it unwrapped. Called once, when the run starts."""
-    key = AESGCM.generate_key(256)
-    SealKey.objects.create(run=run, wrapped=_encrypt(settings.INTERLOCK_SEAL_KEY, key, run.ref.encode()))
+    key, wrapped = new_key(run.ref)
+    SealKey.objects.create(run=run, wrapped=wrapped)
     return key
+
+
+def new_key(run_ref: str) -> tuple[bytes, bytes]:
+    """Make a run's sealing key; return it bare, and wrapped as it is stored."""
+    key = AESGCM.generate_key(256)
+    return key, _encrypt(settings.INTERLOCK_SEAL_KEY, key, run_ref.encode())
 
 
 def open_key(run_id: int, run_ref: str) -> bytes:
@@ -65,7 +71,11 @@ def unwrap(wrapped: bytes, run_ref: str) -> bytes:
 
 def box(key: bytes, value: Any) -> tuple[str, bytes]:
     """Return the SHA-256 (hex) of `value`'s canonical JSON, and the value sealed under `key`."""
-    plain = canonical(value)
+    return box_bytes(key, canonical(value))
+
+
+def box_bytes(key: bytes, plain: bytes) -> tuple[str, bytes]:
+    """Return the SHA-256 (hex) of canonical JSON, and the same sealed under `key`."""
     digest = sha256(plain)
     return digest, box_of(key, plain, digest)
 
