@@ -1,0 +1,186 @@
+"""Invented history: the product takes it for its own, it spoils nothing, and the guards are whole afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from django.contrib.auth.models import User
+from django.core import mail
+from django.core.management import CommandError, call_command
+from django.db import Error, connections
+from django.test import Client
+
+from approvals.models import Decision, Gate
+from durable import retention, runner, vault
+from durable.digest import canonical, sha256
+from durable.models import Effect, LedgerEvent, Run, Sealed, Stop, Wait
+from durable.recovery import sweep
+from durable.states import Attention, EffectState, RunState
+from local.demodata import cast, load
+from local.demodata.chronicle import World
+from local.pytest_plugin import SHARED
+from tests import factories
+from tests.approvals.answering import answer
+from tests.engine import held, laws
+from tests.local import invented
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
+
+
+@pytest.fixture(autouse=True)
+def no_vendor(settings: Any) -> None:
+    """Nobody listens there: a look-up can't say what became of anything."""
+    settings.SHOP_API_BASE = settings.STRIPE_API_BASE = "http://127.0.0.1:9"
+
+
+def test_what_is_made_obeys_every_law_of_the_engine() -> None:
+    invented.fill(200)
+
+    assert Run.objects.count() == 200
+    laws.check(Run.objects.all(), [])
+    assert {*Run.objects.values_list("state", flat=True)} == {
+        state.value
+        for state in (
+            RunState.COMPLETED,
+            RunState.SUSPENDED,
+            RunState.FAILED,
+            RunState.CANCELLED,
+            RunState.COMPENSATED,
+            RunState.PARTLY_COMPENSATED,
+        )
+    }
+    assert {*EffectState} - {*Effect.objects.values_list("state", flat=True)} == {
+        EffectState.PENDING,
+        EffectState.APPROVED,
+    }
+    assert {*Wait.objects.filter(state="open", kind="attention").values_list("name", flat=True)} == {
+        Attention.IN_DOUBT,
+        Attention.RETRIES,
+    }
+    assert not retention.prunable().exists()
+    keys = {run.pk: vault.open_key(run.pk, run.ref) for run in Run.objects.all()}
+    for sealed in Sealed.objects.all():
+        assert sha256(canonical(vault.unseal(keys[sealed.run_id], sealed))) == sealed.digest
+
+
+def test_a_gate_of_it_is_answered_like_any_other_and_its_run_goes_on() -> None:
+    invented.fill(cast.SMALLEST)
+    gate = Gate.objects.get(state="open", effect__tool="send_email")
+    run, marta = gate.effect.run, User.objects.get(username="marta")
+    client = Client()
+    client.force_login(marta)
+    told = Run.objects.get(agent="ClaimsDesk")
+    for page in (f"/gates/{gate.pk}/", f"/runs/{run.ref}/", f"/runs/{told.ref}/", "/gates/", "/runs/"):
+        assert client.get(page).status_code == 200, page
+
+    answer(marta, gate)
+    runner.drive(run.ref)
+
+    run.refresh_from_db()
+    assert run.state == RunState.COMPLETED
+    assert len(mail.outbox) == 1
+    held.check_chains()
+    held.check_purses()
+
+
+def test_the_sweeper_finds_nothing_in_it_to_set_right() -> None:
+    invented.fill(cast.SMALLEST)
+    before = LedgerEvent.objects.count()
+
+    found = sweep()
+
+    assert {name: count for name, count in found.items() if count} == {"doubts": 1}
+    assert LedgerEvent.objects.count() == before
+
+
+def test_a_used_database_is_refused_and_keeps_what_it_has() -> None:
+    invented.fill(cast.SMALLEST)
+    rows = list(Run.objects.order_by("id").values())
+
+    with pytest.raises(CommandError, match="has rows already"):
+        call_command("demodata", runs=100, processes=0)
+
+    assert list(Run.objects.order_by("id").values()) == rows
+
+
+@pytest.mark.parametrize(
+    "real",
+    [
+        lambda: factories.running(),
+        lambda: Stop.objects.create(scope="all", actor="olga", reason="a leak"),
+        lambda: User.objects.create(username="olga"),
+    ],
+    ids=["run", "stop order", "person"],
+)
+def test_real_data_is_refused(real: Any) -> None:
+    real()
+
+    with pytest.raises(load.InUse):
+        invented.fill(100)
+
+    assert not Decision.objects.exists()
+    assert not User.objects.filter(username="marta").exists()
+
+
+def test_whoever_uses_the_database_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "_PATIENCE", "10ms")
+    with admin() as other:
+        other.execute("LOCK TABLE durable_run IN ACCESS SHARE MODE")
+        with pytest.raises(load.InUse, match="stop its workers"):
+            invented.fill(100)
+
+
+def test_the_guards_are_whole_afterwards_and_after_a_kill(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = invented.guards()
+    assert sum(row[0] == "trigger" for row in before) > 5
+
+    monkeypatch.setattr(load, "_number_on", kill)
+    with pytest.raises(Error):
+        invented.fill(cast.SMALLEST)
+    assert invented.guards() == before
+    assert not Run.objects.exists()
+
+    monkeypatch.undo()
+    invented.fill(cast.SMALLEST)
+    assert invented.guards() == before
+
+
+def kill(cursor: Any) -> None:
+    """End the server's process of the loading connection, as the last thing before it would commit."""
+    with admin() as other:
+        other.execute(
+            "SELECT pg_terminate_backend(%s, 5000)", [connections["owner"].connection.info.backend_pid]
+        )
+
+
+def admin() -> psycopg.Connection:
+    name = connections["default"].settings_dict["NAME"]
+    return psycopg.connect(str(json.loads(os.environ[SHARED])["admin"]).format(name))
+
+
+@pytest.mark.parametrize(("size", "number"), [("runs", 777), ("effects", 777), ("effects", 778)])
+def test_the_size_is_the_one_that_was_asked_for(size: str, number: int) -> None:
+    made = cast.plan(**{size: number}, seed=3)
+
+    assert (len(made.kinds) if size == "runs" else made.effects) == number
+
+
+def test_a_seed_makes_the_same_rows_again_but_for_keys_and_what_they_seal() -> None:
+    first, again, other = (dict(tables(seed)) for seed in (1, 1, 2))
+
+    assert first == again
+    assert first["durable_ledgerevent"] != other["durable_ledgerevent"]
+
+
+def tables(seed: int) -> Iterator[tuple[str, bytes]]:
+    wanted = invented.order(100, seed=seed)
+    world = World(wanted.until.replace(year=2026, month=1, day=1, tzinfo=None), {"marta": 1, "jonas": 2})
+    (batch,) = cast.batches(wanted.plan, world.until.replace(hour=0, minute=0, second=0, microsecond=0), 1.0)
+    for table, text in cast.tell(batch, world, seed).items():
+        if table not in ("durable_sealed", "durable_sealkey"):
+            yield table, text
