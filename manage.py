@@ -11,12 +11,15 @@ from contextlib import AbstractContextManager, nullcontext
 WITH_OWN_SERVICES = {"story"}
 #: Commands that run without a database or a broker, or bring their own.
 WITHOUT_SERVICES = {"up", "prove", "check", "collectstatic", "help", "makemigrations", "version"}
+#: Commands that make the tables, or show them as they are.
+WITHOUT_TABLES = {"migrate", "showmigrations", "sqlmigrate", "dbshell"}
 
 
 def main() -> int:
     """Run the command in `sys.argv`; return the exit code."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "durable.settings")
     try:
+        import django
         from django.core.exceptions import ImproperlyConfigured
         from django.core.management import execute_from_command_line
     except ImportError:
@@ -28,10 +31,13 @@ def main() -> int:
         with own_services() if command in WITH_OWN_SERVICES and not asks_help else nullcontext():
             # Read the settings first: Django would report a bad one only at the end of a tale of its own.
             import durable.settings  # noqa: F401  # for its errors alone
-            from durable.checks import require_services
+            from durable.checks import require_seal_key, require_services
 
             if command not in WITHOUT_SERVICES and not asks_help:
                 require_services()
+            if command not in WITHOUT_SERVICES | WITHOUT_TABLES and not asks_help:
+                django.setup()
+                require_seal_key()
             execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         print(f"manage.py: {error}", file=sys.stderr)

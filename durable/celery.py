@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from celery import Celery
-from celery.signals import celeryd_init, worker_shutting_down
+from celery.signals import beat_init, celeryd_init, worker_init, worker_shutting_down
 from kombu.transport.redis import Channel, Transport
 from redis.exceptions import ConnectionError as RedisConnectionError
 
@@ -21,7 +21,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "durable.settings")
 from django.conf import settings
 
 from durable import draining
-from durable.checks import enter
+from durable.checks import enter, enter_with_key
 
 if "celery" in sys.argv[0]:
     enter("celery")
@@ -97,6 +97,13 @@ app.autodiscover_tasks(["durable"])
 def _begin_afresh(**_: object) -> None:
     """Before the pool is forked: what another worker of the same parent is told is none of this one's business."""
     draining.renew()
+
+
+@worker_init.connect(weak=False)
+@beat_init.connect(weak=False)
+def _prove_the_key(**_: object) -> None:
+    """Before the pool is forked and anything is claimed."""
+    enter_with_key("celery")
 
 
 @worker_shutting_down.connect(weak=False)

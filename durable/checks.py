@@ -9,7 +9,7 @@ from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.utils.module_loading import import_string
 
 
@@ -23,6 +23,41 @@ def require_services() -> None:
         raise ImproperlyConfigured(
             f"{', '.join(missing)} must be set. `make up` brings its own; while it runs, other commands find them."
         )
+
+
+def require_seal_key() -> None:
+    """Refuse to start a process that could read nothing of what is sealed, and would seal what no other could read.
+
+    A database that is away, or has no tables yet, proves nothing: then `runner.drive` asks again before each claim.
+    Raises ImproperlyConfigured.
+    """
+    trouble = seal_key_trouble()
+    if trouble:
+        raise ImproperlyConfigured(trouble)
+
+
+def seal_key_trouble() -> str:
+    """Empty, or what is wrong with INTERLOCK_SEAL_KEY and what to do. No connection is left open."""
+    from durable import vault  # its models are not there before the applications are
+
+    try:
+        vault.prove()
+    except vault.WrongKey as error:
+        return str(error)
+    except DatabaseError:
+        return ""
+    finally:
+        if not connection.in_atomic_block:
+            connection.close()
+    return ""
+
+
+def enter_with_key(program: str) -> None:
+    """The door of a worker or of beat, once the applications are set up: a wrong key ends it with one line."""
+    try:
+        require_seal_key()
+    except ImproperlyConfigured as error:
+        raise SystemExit(f"{program}: {error}") from None
 
 
 def enter(program: str) -> None:
@@ -41,6 +76,17 @@ def dotted_paths(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list
     except ImportError as error:
         return [Error(f"INTERLOCK_GATEKEEPER cannot be imported: {error}", id="interlock.E001")]
     return []
+
+
+@register(Tags.database)
+def the_right_seal_key(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Tell of a key that opens nothing of what is stored. Asked with `check --database default`."""
+    if databases is None or "default" not in databases:
+        return []
+    trouble = seal_key_trouble()
+    return [Error(trouble, id="interlock.E002")] if trouble else []
 
 
 #: What an honest disk needs of the server; each named by what is lost without it.

@@ -22,6 +22,7 @@ from psycopg.errors import LockNotAvailable
 
 from durable import vault
 from durable.beats import committing
+from durable.errors import InterlockError
 from durable.models import Attempt, Run
 from durable.models.fields import Clock
 from durable.states import AttemptEnd
@@ -34,6 +35,17 @@ log = logging.getLogger(__name__)
 PATIENCE = timedelta(seconds=1)
 
 
+class Unopened(InterlockError):
+    """The sealing key of a claimed run does not open, though this worker's setting opens others'."""
+
+    def __init__(self, claim: Claim) -> None:
+        super().__init__(
+            "its sealing key does not open under INTERLOCK_SEAL_KEY, as those of other runs do: it was started under "
+            "another one, or changed in the database; retry it once that is put right"
+        )
+        self.claim = claim
+
+
 def worker_name() -> str:
     """Return the name under which this process appears in attempts and events. Not an identity: the nonce is."""
     return f"{socket.gethostname()}:{os.getpid()}"
@@ -41,7 +53,7 @@ def worker_name() -> str:
 
 def claim(run_ref: str) -> Claim | None:
     """Take a due run, or one whose lease has run out. None where there is nothing to claim: another worker
-    was first.
+    was first. Raises Unopened for one whose sealed data can't be read: it is claimed, and must be put to rest.
 
     Whoever holds the run's row at the moment, a person's answer or another claim, is waited for: else the message
     that announced the run would be used up, and the run lie until the sweeper comes by.
@@ -61,8 +73,13 @@ def claim(run_ref: str) -> Claim | None:
     if row is None:
         return None
     run_id, attempt, version, wrapped = row
-    key = b"" if wrapped is None else vault.unwrap(bytes(wrapped), run_ref)
-    return Claim(run_id, run_ref, attempt, nonce, worker, lease, key, version)
+    taken = Claim(run_id, run_ref, attempt, nonce, worker, lease, b"", version)
+    if wrapped is not None:
+        try:
+            taken.seal_key = vault.unwrap(bytes(wrapped), run_ref)
+        except vault.Tampered:
+            raise Unopened(taken) from None
+    return taken
 
 
 def let_go(run: Run, attempt: int, how: AttemptEnd) -> None:

@@ -8,6 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from kombu import Connection
 from kombu.exceptions import KombuError
 
+from durable.checks import seal_key_trouble
+
 
 def healthz(request: HttpRequest) -> HttpResponse:
     """200 as long as the process answers at all."""
@@ -15,8 +17,9 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 when database and broker answer; else 503 with one sentence for each that does not."""
-    troubles = [trouble for trouble in (database_trouble(), broker_trouble()) if trouble]
+    """200 when database and broker answer and the key opens what is sealed; else 503 with one sentence for each."""
+    asked = (database_trouble(), seal_key_trouble(), broker_trouble())
+    troubles = [trouble for trouble in asked if trouble]
     text = "\n".join(troubles) or "ready"
     return HttpResponse(f"{text}\n", content_type="text/plain", status=503 if troubles else 200)
 

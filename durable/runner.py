@@ -16,7 +16,7 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection
 
-from durable import checkpoints, claims, draining, endings, plan, stepping, wakeup
+from durable import checkpoints, claims, draining, endings, plan, stepping, vault, wakeup
 from durable.checkpoints import Saved, Snapshot
 from durable.claims import beating
 from durable.context import GiveUp, RunContext
@@ -39,9 +39,9 @@ log = logging.getLogger(__name__)
 
 
 def drive(run_ref: str) -> bool:
-    """Claim a run and take it as far as it goes. False where there was nothing to claim, no database, or no code to
-    drive it with: a worker whose agents can't be imported takes no run from those whose can, one that is to end passes
-    the hint on.
+    """Claim a run and take it as far as it goes. False where there was nothing to claim, no database, or neither code
+    nor key to drive it with: a worker whose agents can't be imported, or that can read nothing of what is sealed, takes
+    no run from those that can; one that is to end passes the hint on.
     """
     if draining.on():
         wakeup.tell(run_ref)
@@ -52,25 +52,41 @@ def drive(run_ref: str) -> bool:
         log.error("nothing is driven: %s", error)
         return False
     try:
+        vault.prove()
         claim = claims.claim(run_ref)
+    except vault.WrongKey as error:
+        log.error("nothing is driven: %s", error)
+        return False
+    except claims.Unopened as error:
+        unopened = str(error)
+        _holding(error.claim, lambda claim: _undrivable(claim, unopened))
+        return True
     except (OperationalError, InterfaceError) as error:
         log.warning("%s is not claimed, the database is away: %s", run_ref, type(error).__name__)
         connection.close()
         return False
     if claim is None:
         return False
+    _holding(claim, _drive)
+    return True
+
+
+def _holding(claim: Claim, work: Callable[[Claim], object]) -> None:
+    """Keep a claim alive while `work` goes on, and give it up where it, or the database, is lost."""
     try:
         with beating(claim):
-            _drive(claim)
+            work(claim)
     except LeaseLost as error:
-        log.warning("attempt %s gives %s up: %s", claim.attempt, run_ref, error)
+        log.warning("attempt %s gives %s up: %s", claim.attempt, claim.run_ref, error)
         connection.close_if_unusable_or_obsolete()
     except (OperationalError, InterfaceError) as error:
         log.warning(
-            "attempt %s gives %s up, the database is away: %s", claim.attempt, run_ref, type(error).__name__
+            "attempt %s gives %s up, the database is away: %s",
+            claim.attempt,
+            claim.run_ref,
+            type(error).__name__,
         )
         connection.close()
-    return True
 
 
 @dataclass(slots=True)
@@ -121,8 +137,11 @@ def _puzzled(claim: Claim, error: Exception) -> None:
     The class and the place alone are told: the words may quote what is sealed elsewhere.
     """
     what = f"{type(error).__name__} ({_place(error)})"
-    log.error("attempt %s puts %s before a person: %s", claim.attempt, claim.run_ref, what)
-    sentence = f"it could not be driven any further: {what}; retry it once that is mended"
+    _undrivable(claim, f"it could not be driven any further: {what}; retry it once that is mended")
+
+
+def _undrivable(claim: Claim, sentence: str) -> None:
+    log.error("attempt %s puts %s before a person: %s", claim.attempt, claim.run_ref, sentence)
     stuck(claim, Attention.CRASH_LOOP, sentence, ending=True)
 
 

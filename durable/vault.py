@@ -31,6 +31,40 @@ class Tampered(InterlockError):
     """Sealed data does not open under its key: it was changed outside of the product."""
 
 
+class WrongKey(InterlockError):
+    """INTERLOCK_SEAL_KEY is not the one under which the runs of this database were started."""
+
+
+#: Keys of runs that are tried, newest first: a few that others have spoilt say nothing about the setting.
+_TRIED = 20
+#: The setting that has opened a run's key in this process.
+_proven = b""
+
+
+def prove() -> None:
+    """See that INTERLOCK_SEAL_KEY opens what is there. Costs nothing once it has. Raises WrongKey."""
+    global _proven
+    if _proven == settings.INTERLOCK_SEAL_KEY:
+        return
+    kept = SealKey.objects.filter(wrapped__isnull=False).order_by("-pk").values_list("wrapped", "run__ref")
+    newest = list(kept[:_TRIED])
+    if any(_opens(bytes(wrapped or b""), run_ref) for wrapped, run_ref in newest):
+        _proven = settings.INTERLOCK_SEAL_KEY
+    elif newest:
+        raise WrongKey(
+            f"INTERLOCK_SEAL_KEY does not open what this database holds, the newest of it for {newest[0][1]}: "
+            "set the key under which its runs were started, or DATABASE_URL to the database that belongs to the key"
+        )
+
+
+def _opens(wrapped: bytes, run_ref: str) -> bool:
+    try:
+        unwrap(wrapped, run_ref)
+    except Tampered:
+        return False
+    return True
+
+
 def _encrypt(key: bytes, plain: bytes, bound_to: bytes) -> bytes:
     nonce = os.urandom(_NONCE)
     return nonce + AESGCM(key).encrypt(nonce, plain, bound_to)
@@ -44,14 +78,18 @@ def _decrypt(key: bytes, box: bytes, bound_to: bytes) -> bytes:
 
 
 def create_key(run: Run) -> bytes:
-    """Make and store the run's sealing key; return it unwrapped. Called once, when the run starts."""
+    """Make and store the run's sealing key; return it unwrapped. Called once, when the run starts. Raises WrongKey."""
     key, wrapped = new_key(run.ref)
     SealKey.objects.create(run=run, wrapped=wrapped)
     return key
 
 
 def new_key(run_ref: str) -> tuple[bytes, bytes]:
-    """Make a run's sealing key; return it bare, and wrapped as it is stored."""
+    """Make a run's sealing key; return it bare, and wrapped as it is stored.
+
+    Raises WrongKey: what is sealed under a wrong one nobody else could read.
+    """
+    prove()
     key = AESGCM.generate_key(256)
     return key, _encrypt(settings.INTERLOCK_SEAL_KEY, key, run_ref.encode())
 

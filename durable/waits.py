@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from durable import journal, wakeup
+from durable import journal, vault, wakeup
 from durable.beats import committing
 from durable.errors import Conflict, Invalid, NotFound
 from durable.models import Effect, Run, Signal, Wait
@@ -90,13 +91,17 @@ def open_attention(
     if found is not None and found.state == WaitState.OPEN:
         return found
     wait = open_wait(run, spec)
-    journal.record(
+    told = partial(
+        journal.record,
         run,
         EventKind.ATTENTION,
         effect_key=effect.key if effect else "",
         body={"reason": reason.value},
-        words=sentence,
     )
+    try:
+        told(words=sentence)
+    except (vault.Erased, vault.Tampered):
+        told()  # a run whose key is gone or does not open needs a person no less
     return wait
 
 
