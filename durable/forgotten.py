@@ -10,6 +10,9 @@ knows with which payload it was made:
     not found after quiescence, a person has answered here  the same, under the linked key
     too early for a miss to mean anything                   look again later
     anything else                                           a person, with the evidence
+
+Going on after a miss, the effect keeps the age that its key may have: one that a gate or a vendor delays past half the
+key's life is settled by the same rule once more.
 """
 
 from __future__ import annotations
@@ -17,12 +20,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F
+from django.db.models import DateTimeField, F, Value
+from django.db.models.functions import Coalesce, Least
 
 from durable import clock, journal, rounds
 from durable.beats import committing
 from durable.errors import CannotSay
-from durable.ledger import Ask, outcome
+from durable.ledger import Ask, outcome, perhaps_used
 from durable.models import Effect, Run
 from durable.reconcile import (
     PATIENCE,
@@ -39,6 +43,8 @@ from durable.reconcile import (
 from durable.states import OPEN, UNSETTLED, Attention, EffectState, EventKind
 from durable.transitions import Claim, hold_claim, move_effect
 from durable.vendor import Absent, Candidates, LookupAnswer, Receipt
+
+_MOMENT = DateTimeField()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +86,15 @@ def _evidence(*receipts: Receipt) -> dict[str, object]:
 
 def _honoured(effect: Effect, ask: Ask, now: datetime) -> bool:
     """Whether a forgotten request's key, at most as old as the backup, is still honoured: a miss then risks nothing."""
-    assert effect.forgotten_since is not None
     life, since = ask.facts.idempotent_for, effect.first_sent_at or effect.forgotten_since
+    assert since is not None
     return life is not None and not effect.error_saved and now < since + life * SAFE_SHARE
+
+
+def outlived(run: Run, effect: Effect, ask: Ask) -> bool:
+    """Whether an effect that a miss has let go on has waited so long that its key, if it was used, is too old now."""
+    kept = not effect.open_sends and perhaps_used(run, effect)
+    return kept and not _honoured(effect, ask, clock.db_now())
 
 
 def _answered_for(effect: Effect) -> bool:
@@ -106,7 +118,7 @@ def settle(claim: Claim, effect: Effect, ask: Ask) -> Adopt | Nothing | LookAgai
                 f"The vendor's {verdict.receipt.id} matches, but {error}.", _evidence(verdict.receipt)
             )
     elif isinstance(verdict, Nothing):
-        _clear(claim, effect, answer)
+        _clear(claim, effect, answer, since=None if _answered_for(effect) else effect.forgotten_since)
     elif answer is not None:
         outcome.looked(claim, effect, type(answer).__name__.lower())
     if isinstance(verdict, Doubt):
@@ -127,16 +139,28 @@ def _doubt(claim: Claim, effect: Effect, verdict: Doubt) -> None:
         run = hold_claim(claim)
         effect = _as_pending(run, outcome.locked(effect), claim.actor)
         if effect.state in UNSETTLED:
+            # One that has outlived its key is doubted again: a verdict on it frees the place, as for any other.
+            since = Coalesce("forgotten_since", "first_sent_at")
+            Effect.objects.filter(pk=effect.pk).update(forgotten_since=since)
             outcome.put_in_doubt(run, effect, Attention.IN_DOUBT, verdict.sentence, verdict.evidence)
 
 
-def _clear(claim: Claim, effect: Effect, answer: LookupAnswer | CannotSay | None) -> None:
-    """From here on the ledger is believed again, and with it the gate that may stand open on the effect."""
+def _clear(
+    claim: Claim, effect: Effect, answer: LookupAnswer | CannotSay | None, *, since: datetime | None
+) -> None:
+    """From here on the ledger is believed again, and with it the gate that may stand open on the effect.
+
+    Its key keeps the age that it has if the vendor should have shown nothing of what was done `since`.
+    """
     with committing("looked"):
         run = hold_claim(claim)
         if outcome.locked(effect).state not in OPEN:
             return
-        Effect.objects.filter(pk=effect.pk).update(looks=F("looks") + 1, forgotten_since=None)
+        Effect.objects.filter(pk=effect.pk).update(
+            looks=F("looks") + 1,
+            forgotten_since=None,
+            first_sent_at=Least("first_sent_at", Value(since, _MOMENT)),
+        )
         body = {"found": "nothing asked" if answer is None else "absent", "forgotten": "nothing"}
         journal.record(run, EventKind.LOOKED_UP, effect_key=effect.key, actor=claim.actor, body=body)
 

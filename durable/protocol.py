@@ -114,7 +114,7 @@ def _never_happened(effect: Effect) -> bool:
 
 def _advance(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Effect:
     """Do what the ledger's state of the effect asks for; returns the effect as it stands after that."""
-    if effect.forgotten_since is not None and effect.state in OPEN:
+    if effect.state in OPEN and (effect.forgotten_since is not None or forgotten.outlived(run, effect, ask)):
         return _perhaps_forgotten(claim, effect, ask)
     if _differs(effect, ask):
         return _another_ask(claim, effect, ask)

@@ -18,7 +18,7 @@ from durable.ledger.ask import Ask, facts_of
 from durable.ledger.places import Place, at, inherited, key_of, undo_key_of
 from durable.ledger.record import Recorded, record
 from durable.ledger.release import Released, Sending, release
-from durable.ledger.sends import forgotten, never_left, quiet_after
+from durable.ledger.sends import forgotten, never_left, perhaps_used, quiet_after
 
 __all__ = [
     "Ask",
@@ -32,6 +32,7 @@ __all__ = [
     "inherited",
     "key_of",
     "never_left",
+    "perhaps_used",
     "quiet_after",
     "record",
     "release",

@@ -14,7 +14,7 @@ from durable.errors import BudgetExhausted, Conflict, Stopping
 from durable.gatekeeper import gatekeeper
 from durable.ledger import gating
 from durable.ledger.ask import Ask
-from durable.ledger.sends import never_left
+from durable.ledger.sends import never_left, perhaps_used
 from durable.models import Budget, Effect, Run, Stop
 from durable.models.fields import Clock
 from durable.states import ENDING, EffectState, EventKind
@@ -118,7 +118,9 @@ def send_out(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Sending:
         sends=F("sends") + 1,
         open_sends=F("open_sends") + 1,
         # A key that never reached the vendor is as young as if it had not been tried.
-        first_sent_at=Clock() if never_left(effect) else effect.first_sent_at,
+        first_sent_at=effect.first_sent_at
+        if perhaps_used(run, effect) or not never_left(effect)
+        else Clock(),
         last_sent_at=Clock(),
         send_by=Clock() + limit,
         next_look_at=Clock() + limit + ask.facts.in_flight,

@@ -20,6 +20,15 @@ def never_left(effect: Effect) -> bool:
     return certain >= effect.sends
 
 
+def perhaps_used(run: Run, effect: Effect) -> bool:
+    """Whether the key of an effect of `run` may have been used, since `first_sent_at`, by a request that a restore has
+    made us forget: a look-up found nothing of it then, and what a vendor shows too late it may show still.
+    """
+    if run.recovery is None or effect.first_sent_at is None:
+        return False
+    return effect.first_sent_at < run.recovery.at
+
+
 def forgotten(run: Run) -> dict[str, Any]:
     """Return the columns of an effect of a run that came out of a backup: a request of it may have been forgotten.
 
