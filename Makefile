@@ -16,8 +16,8 @@ verify: .venv/.runtime    ## the same on empty data, held against the vendor's b
 test: .venv/.dev          ## all tests; ARGS="tests/local -x"
 	@exec $(PY) -m pytest -n 2 $(ARGS)
 
-bench: .venv/.dev         ## how fast it is, beside the physical limit; ARGS="steps effects --reps 3"
-	@exec $(PY) -m tests.bench $(ARGS)
+bench: .venv/.dev         ## how fast it is, beside the limit; ARGS="steps effects --reps 3" PEERS="dbos langgraph absurd"
+	@exec $(PY) -m tests.bench $(ARGS) $(if $(PEERS),--peers $(PEERS))
 
 check: .venv/.dev         ## lint, format, types, import rules, templates
 	$(PY) -m ruff check .
