@@ -20,9 +20,9 @@ from multiprocessing import get_context
 import django
 from django.apps import apps
 from django.contrib.auth.models import User
-from django.db import OperationalError, connections, transaction
+from django.db import OperationalError, ProgrammingError, connections, transaction
 from django.db.backends.utils import CursorWrapper
-from psycopg.errors import LockNotAvailable
+from psycopg.errors import LockNotAvailable, UndefinedTable
 
 from approvals.people import DEMO_PEOPLE
 from local import demo
@@ -91,15 +91,20 @@ def fill(order: Order, say: Callable[[str], None]) -> Made:
         connections["owner"].close()
     with _timed(made, "statistics"), connections["owner"].cursor() as cursor:
         say("gathering statistics")
-        cursor.execute(f"VACUUM (ANALYZE) {', '.join(COLUMNS)}")
+        cursor.execute(f"ANALYZE {', '.join(COLUMNS)}")
         _measure(cursor, made, rows)
     return made
 
 
 def refuse_used() -> None:
     """Raise InUse where a table of the product has a row, or somebody may sign in who is not of the demonstration."""
-    with connections["owner"].cursor() as cursor:
-        _refuse(cursor)
+    try:
+        with connections["owner"].cursor() as cursor:
+            _refuse(cursor)
+    except ProgrammingError as error:
+        if not isinstance(error.__cause__, UndefinedTable):
+            raise
+        raise InUse("the tables are not there; run `migrate` first") from error
 
 
 def _refuse(cursor: CursorWrapper) -> None:

@@ -25,7 +25,6 @@ from local.demodata import cast, load
 from local.demodata.chronicle import World
 from local.pytest_plugin import SHARED
 from tests import factories
-from tests.approvals.answering import answer
 from tests.engine import held, laws
 from tests.local import invented
 
@@ -68,17 +67,19 @@ def test_what_is_made_obeys_every_law_of_the_engine() -> None:
         assert sha256(canonical(vault.unseal(keys[sealed.run_id], sealed))) == sealed.digest
 
 
-def test_a_gate_of_it_is_answered_like_any_other_and_its_run_goes_on() -> None:
+def test_a_gate_of_it_is_answered_in_the_console_and_its_run_goes_on() -> None:
     invented.fill(cast.SMALLEST)
     gate = Gate.objects.get(state="open", effect__tool="send_email")
     run, marta = gate.effect.run, User.objects.get(username="marta")
     client = Client()
     client.force_login(marta)
     told = Run.objects.get(agent="ClaimsDesk")
-    for page in (f"/gates/{gate.pk}/", f"/runs/{run.ref}/", f"/runs/{told.ref}/", "/gates/", "/runs/"):
+    pages = [f"/gates/{gate.pk}/", f"/runs/{run.ref}/", f"/runs/{told.ref}/", f"/effects/{told.ref}:pay/"]
+    for page in [*pages, "/gates/", "/runs/", "/ledger/"]:
         assert client.get(page).status_code == 200, page
 
-    answer(marta, gate)
+    yes = {"verdict": "approve", "digest": gate.digest, "round": gate.round}
+    assert client.post(f"/gates/{gate.pk}/decisions/", yes).status_code == 303
     runner.drive(run.ref)
 
     run.refresh_from_db()
