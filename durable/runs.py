@@ -6,23 +6,25 @@ and wakes the workers afterwards. Bad input changes nothing.
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from typing import Any
 
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
 
 from durable import plan, vault, waits, wakeup
-from durable.beats import committing
-from durable.checkpoints import Snapshot, write
-from durable.digest import digest
+from durable.beats import committing, stating
+from durable.digest import canonical, digest
 from durable.errors import Conflict, Invalid
-from durable.journal import record
-from durable.models import Branch, Budget, Purse, Run, Wait
+from durable.journal import one_line, record
+from durable.models import Run, Wait
 from durable.models.fields import Clock
-from durable.states import ENDED, CheckpointKind, Durability, EventKind, RunState, WaitKind, WaitState
+from durable.models.rows import made
+from durable.states import ENDED, Durability, EventKind, RunState, WaitKind, WaitState
 from durable.text import check_text
 from durable.transitions import close_wait, lock_run, move_run
+from durable.transitions.lives import START
 from durable.waits import OPERATOR, WaitSpec
 
 KEY_LIMIT = 255
@@ -65,18 +67,17 @@ def start(
     check_actor(actor)
     if key is not None:
         check_key(key)
-        earlier = _started(key, input_digest)
-        if earlier is not None:
-            return earlier
     mode = durability or found.durability
+    run = None
     try:
-        with committing("start"):
+        with stating("start"):
             run = _create(found, payload, input_digest, actor, key, mode, ref or new_ref())
     except IntegrityError:
-        earlier = _started(key, input_digest) if key is not None else None
-        if earlier is None:
+        if key is None or not Run.objects.filter(start_key=key).exists():
             raise
-        return earlier
+    if run is None:
+        return _started(key, input_digest)
+    wakeup.announce(run.ref)
     return run
 
 
@@ -103,9 +104,10 @@ def check_actor(actor: str, reason: str | None = None) -> None:
         raise Invalid("reason", f"must have at most {_REASON_LIMIT} characters, not {len(reason)}")
 
 
-def _started(key: str, input_digest: str) -> Run | None:
-    run = Run.objects.filter(start_key=key).first()
-    if run is not None and run.input_digest != input_digest:
+def _started(key: str | None, input_digest: str) -> Run:
+    """Return the run that `key` has started before, or at this very moment. Raises Conflict where it is another one."""
+    run = Run.objects.get(start_key=key)
+    if run.input_digest != input_digest:
         raise Conflict(
             f"key: {key} has started {run.ref} with another agent or input; use a new key for new work"
         )
@@ -120,35 +122,34 @@ def _create(
     key: str | None,
     mode: Durability,
     ref: str,
-) -> Run:
+) -> Run | None:
+    """Write a run with its budget, conversation, seal key, first checkpoint and first event: one statement.
+
+    None where the key has started a run before. Raises IntegrityError where it does so at this very moment.
+    """
     limits = agent.budget
-    budget = Budget.objects.create(
-        steps_limit=limits.steps,
-        tokens_limit=limits.tokens,
-        deadline=None if limits.deadline is None else Clock() + limits.deadline,
-    )
-    Purse.objects.bulk_create(
-        Purse(budget=budget, currency=money.currency, limit_minor=money.minor) for money in limits.purses
-    )
-    branch = Branch.objects.create()
-    run = Run.objects.create(
-        ref=ref,
-        agent=agent.name,
-        start_key=key,
-        input=payload,
-        input_digest=input_digest,
-        requester=actor,
-        hinted_at=Clock(),  # announced after the commit
-        durability=mode.value,
-        budget=budget,
-        branch=branch,
-    )
-    vault.create_key(run)
-    first = agent.first().name
-    write(run, Snapshot(first, 1, {}, "", 0, {}, branch.pk, 0), CheckpointKind.START, attempt=0)
-    record(run, EventKind.STARTED, actor=actor, body={"agent": agent.name, "input": input_digest})
-    wakeup.announce(run.ref)
-    return run
+    values: dict[str, Any] = {
+        "steps": limits.steps,
+        "tokens": limits.tokens,
+        "within": limits.deadline,
+        "currencies": [money.currency for money in limits.purses],
+        "limits": [money.minor for money in limits.purses],
+        "ref": ref,
+        "agent": agent.name,
+        "start_key": key,
+        "input": json.dumps(payload),
+        "digest": input_digest,
+        "actor": actor,
+        "durability": mode.value,
+        "step": agent.first().name,
+        "wrapped": vault.new_key(ref)[1],
+        "teller": one_line(actor),
+        "body": canonical({"agent": agent.name, "input": input_digest}).decode(),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(START, values)
+        row = cursor.fetchone()
+    return None if row is None else made(Run, row)
 
 
 def hold(run_ref: str, *, actor: str, reason: str) -> None:

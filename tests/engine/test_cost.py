@@ -105,6 +105,21 @@ def test_a_step_without_effects_is_one_statement_and_one_commit_however_long_the
     assert run.budget.steps_used == 210
 
 
+@pytest.mark.parametrize("key", [None, "once"])
+def test_a_start_is_one_statement(meter: Meter, key: str | None) -> None:
+    for _ in range(2):  # a process finds out at its first starts whether its setting opens sealing keys
+        agents.start("Looper")
+    meter.begin()
+    run = agents.start("Looper", key=key)
+    meter.end()
+    assert len(meter.statements) == 1, meter.statements
+    assert _values(run) == _values(Run.objects.get(ref=run.ref))
+
+
+def _values(run: Run) -> dict[str, Any]:
+    return {field.name: getattr(run, field.attname) for field in Run._meta.concrete_fields}
+
+
 def test_an_effect_is_two_commits_of_a_statement_each_and_none_is_open_while_the_vendor_is_asked(
     meter: Meter,
 ) -> None:
