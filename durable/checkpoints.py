@@ -20,8 +20,8 @@ from durable.errors import BudgetExhausted, LeaseLost, Stopping
 from durable.models import Budget, Checkpoint, Message, Run
 from durable.states import ENDING, CheckpointKind
 from durable.text import check_json
-from durable.transitions import Claim
-from durable.transitions.hot import CHECKPOINT
+from durable.transitions import Bill, Claim
+from durable.transitions.hot import CHECKPOINT, CHECKPOINT_AND_BILL
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def save(claim: Claim, snap: Snapshot, *, sync: bool) -> Saved:
     """
     dump = _dump(snap.state)
     same = dump == snap.stored
-    row = _execute(_values(claim, snap, None if same else dump, sync=sync), snap)
+    row = _execute(claim, _values(claim, snap, None if same else dump, sync=sync), snap)
     if row is None:
         if Run.objects.get(pk=claim.run_id).state in ENDING:
             raise Stopping(f"{claim.run_ref} is to end")
@@ -157,13 +157,17 @@ def _values(claim: Claim, snap: Snapshot, state: str | None, *, sync: bool) -> d
     }
 
 
-def _execute(values: dict[str, Any], snap: Snapshot) -> tuple[Any, ...] | None:
+def _execute(claim: Claim, values: dict[str, Any], snap: Snapshot) -> tuple[Any, ...] | None:
+    """Execute, with a model's answer that waits to be on record."""
+    sql = CHECKPOINT if claim.unbilled is None else CHECKPOINT_AND_BILL
     try:
         with stating("checkpoint"), connection.cursor() as cursor:
-            cursor.execute(CHECKPOINT, values)
+            cursor.execute(sql, values | Bill.values(claim.unbilled))
             row: tuple[Any, ...] | None = cursor.fetchone()
     except IntegrityError as error:
         raise _steps_spent(error, snap) from error
+    if row is not None:
+        claim.unbilled = None
     return row
 
 

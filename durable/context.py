@@ -7,6 +7,7 @@ is what ties it to its record, so a step must make its calls in the same order a
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -104,6 +105,8 @@ class RunContext:
         with self._engine():
             asked = self._ask(tool, args)
             self._write_earlier_steps()
+            if not self._first:
+                frozen.bill(self._claim)  # there may be no intent to write that would take it along
             return protocol.perform(self._claim, self._run, asked, first=self._first)
 
     def effects(self, *wishes: Wish) -> list[Receipt | EffectRefused | EffectFailed]:
@@ -113,6 +116,7 @@ class RunContext:
         """
         with self._engine():
             asks = [self._ask(wish.tool, wish.args) for wish in wishes]
+            frozen.bill(self._claim)
             self._write_earlier_steps()
             return protocol.perform_all(self._claim, self._run, asks)
 
@@ -142,6 +146,7 @@ class RunContext:
         """Read from the outside world and freeze what was read. Returns plain JSON. Raises what the tool raises."""
         with self._engine():
             place = self._read_place()
+            frozen.bill(self._claim)
             proposal = tool.proposal(args)
             found = None if self._first else frozen.at(self._claim, place, tool.name, proposal.digest)
             if found is not None and frozen.still_good(found, effects_recorded=self._effects_recorded()):
@@ -164,17 +169,17 @@ class RunContext:
             place = self._read_place()
             name = f"model:{model.__name__}"
             asked = digest(request)
-            found = frozen.at(self._claim, place, name, asked)
-            if found is not None and found.answered and found.reserved == 0 and found.result is not None:
-                return found.result
+            frozen.bill(self._claim)
             draining.check(self.ref)
             reserved = frozen.reserve_model(self._claim, place, name, asked, tokens)
+            if reserved.known:
+                return reserved.answer
         with asking("model"):
             answer, cost = model(request)
         with self._engine():
             answer = plain(frozen.mended(answer), f"answer of {model.__name__}")
-            frozen.bill_model(self._claim, reserved, answer, cost)
-            return answer
+            frozen.answered(self._claim, reserved, answer, cost)
+            return copy.deepcopy(answer)
 
     def _read_place(self) -> Place:
         self._reads += 1

@@ -2,25 +2,26 @@
 
 A read that was frozen stays so until its step ends, if the step has recorded an effect since: what an effect
 rests on must not change under it. Before that, a result past its freshness is fetched again. A model's answer
-never ages; its tokens are reserved before the call and billed after, both durably.
+never ages; its tokens are reserved before the call and billed after, with what the run writes next.
 """
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.db import connection
-from django.db.models import F, Q
 
-from durable.beats import committing, stating
+from durable.beats import stating
 from durable.errors import BudgetExhausted, LeaseLost
 from durable.ledger import Place
-from durable.models import Budget, Frozen, Run
+from durable.models import Frozen, Run
 from durable.models.fields import Clock
 from durable.text import MAX_DEPTH, mend
-from durable.transitions import Claim, hold_claim
+from durable.transitions import Bill, Claim
+from durable.transitions.billing import BILL, RESERVE
 from durable.transitions.hot import BILL_LEFT, KEEP
 
 
@@ -58,64 +59,63 @@ def keep(
     claim: Claim, place: Place, tool: str, args_digest: str, result: Any, freshness: timedelta | None
 ) -> None:
     """Freeze a read's result in place of what stood there, in one lazy commit. Raises LeaseLost."""
-    values: dict[str, Any] = {
-        "run": claim.run_id,
-        "attempt": claim.attempt,
-        "nonce": claim.nonce,
-        "lease": claim.lease,
-        "step": place.step,
-        "visit": place.visit,
-        "ordinal": place.ordinal,
-        "tool": tool,
-        "digest": args_digest,
-        "result": json.dumps(result),
-        "freshness": freshness,
-    }
+    values = _at(claim, place, tool, args_digest) | {"result": json.dumps(result), "freshness": freshness}
     with stating("freeze"), connection.cursor() as cursor:
         cursor.execute(KEEP, values)
         if cursor.rowcount != 1:
             raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; nothing was frozen")
 
 
-def reserve_model(claim: Claim, place: Place, model: str, args_digest: str, tokens: int) -> Frozen:
-    """Reserve a model call's tokens before it is made. Raises BudgetExhausted, LeaseLost; then nothing is reserved.
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """What a model call begins with: the answer that is on record already (`known`), or the row that waits for one."""
 
-    A call that a crash cut off keeps its old reservation as spent: the vendor may have billed it.
+    known: bool
+    answer: Any
+    frozen: int
+    tokens: int
+
+
+def reserve_model(claim: Claim, place: Place, model: str, args_digest: str, tokens: int) -> Reserved:
+    """Return the recorded answer to this very call, or reserve the call's tokens before it is made, in one lazy commit.
+
+    Raises BudgetExhausted, LeaseLost; then nothing is reserved. A call that a crash cut off keeps its old reservation
+    as spent: the vendor may have billed it.
     """
-    with committing("reserve"):
-        run = hold_claim(claim)
-        _bill_lost(run, place)
-        room = Q(tokens_limit=None) | Q(tokens_limit__gte=F("tokens_used") + F("tokens_reserved") + tokens)
-        if not Budget.objects.filter(room, pk=run.budget_id).update(
-            tokens_reserved=F("tokens_reserved") + tokens
-        ):
-            raise BudgetExhausted("tokens", f"{tokens} tokens asked; the budget of {run.ref} has fewer left")
-        frozen, _ = Frozen.objects.update_or_create(
-            run=run,
-            step=place.step,
-            visit=place.visit,
-            ordinal=place.ordinal,
-            defaults={
-                "tool": model,
-                "args_digest": args_digest,
-                "answered": False,
-                "reserved": tokens,
-                "result": None,
-            },
+    values = _at(claim, place, model, args_digest) | {"tokens": tokens}
+    with stating("reserve"), connection.cursor() as cursor:
+        cursor.execute(RESERVE, values)
+        row = cursor.fetchone()
+    if row is None:
+        raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; nothing was reserved")
+    known, answer, written = row
+    if known:
+        return Reserved(True, json.loads(answer), 0, 0)
+    if written is None:
+        raise BudgetExhausted(
+            "tokens", f"{tokens} tokens asked; the budget of {claim.run_ref} has fewer left"
         )
-    return frozen
+    return Reserved(False, None, written, tokens)
 
 
-def bill_model(claim: Claim, frozen: Frozen, answer: Any, tokens: int) -> None:
-    """Record a model's answer and what it cost in place of its reservation. Raises LeaseLost."""
-    with committing("bill"):
-        run = hold_claim(claim)
-        Budget.objects.filter(pk=run.budget_id).update(
-            tokens_reserved=F("tokens_reserved") - frozen.reserved, tokens_used=F("tokens_used") + tokens
-        )
-        Frozen.objects.filter(pk=frozen.pk).update(
-            answered=True, result=answer, tokens=F("tokens") + tokens, reserved=0
-        )
+def answered(claim: Claim, reserved: Reserved, answer: Any, tokens: int) -> None:
+    """Take a model's answer and what it cost. It goes on record with what the run writes next: see `bill`."""
+    claim.unbilled = Bill(reserved.frozen, reserved.tokens, answer, tokens)
+
+
+def bill(claim: Claim) -> None:
+    """Put on record what a model has answered last, if nothing that was written since has taken it along.
+
+    In place of its reservation, in one lazy commit. Raises LeaseLost.
+    """
+    if claim.unbilled is None:
+        return
+    values = _fence(claim) | Bill.values(claim.unbilled)
+    with stating("bill"), connection.cursor() as cursor:
+        cursor.execute(BILL, values)
+        if cursor.fetchone() is None:
+            raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; nothing was billed")
+    claim.unbilled = None
 
 
 def bill_left(run: Run) -> None:
@@ -128,14 +128,10 @@ def bill_left(run: Run) -> None:
         cursor.execute(BILL_LEFT, {"run": run.pk, "budget": run.budget_id})
 
 
-def _bill_lost(run: Run, place: Place) -> None:
-    lost = Frozen.objects.filter(
-        run=run, step=place.step, visit=place.visit, ordinal=place.ordinal, answered=False
-    ).first()
-    if lost is not None:
-        Budget.objects.filter(pk=run.budget_id).update(
-            tokens_reserved=F("tokens_reserved") - lost.reserved, tokens_used=F("tokens_used") + lost.reserved
-        )
-        Frozen.objects.filter(pk=lost.pk).update(
-            tokens=F("tokens") + F("reserved"), reserved=0, answered=True
-        )
+def _fence(claim: Claim) -> dict[str, Any]:
+    return {"run": claim.run_id, "attempt": claim.attempt, "nonce": claim.nonce, "lease": claim.lease}
+
+
+def _at(claim: Claim, place: Place, tool: str, args_digest: str) -> dict[str, Any]:
+    where = {"step": place.step, "visit": place.visit, "ordinal": place.ordinal}
+    return _fence(claim) | where | {"tool": tool, "digest": args_digest}

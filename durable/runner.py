@@ -16,7 +16,7 @@ from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection
 
-from durable import checkpoints, claims, draining, endings, plan, stepping, vault, wakeup
+from durable import checkpoints, claims, draining, endings, frozen, plan, stepping, vault, wakeup
 from durable.checkpoints import Saved, Snapshot
 from durable.claims import beating
 from durable.context import GiveUp, RunContext
@@ -156,7 +156,7 @@ def _forward(driven: _Driven) -> None:
         agent.check_stored(run.input, snap.state)
         stepping.check_crashes(run, agent.at(snap.step))
         stepping.check_limits(run)
-        _steps(driven, agent, snap)
+        _billed(driven, agent, snap)
     except Suspension as suspension:
         _rest(driven, suspension.waits)
     except BudgetExhausted as error:
@@ -194,6 +194,17 @@ def _end(claim: Claim, run: Run) -> None:
         suspend(claim, suspension.waits, None, ending=True)
 
 
+def _billed(driven: _Driven, agent: type[Agent], snap: Snapshot) -> None:
+    """Execute steps; however that ends, what a model has answered goes on record before anything else is made of it."""
+    try:
+        _steps(driven, agent, snap)
+    except LeaseLost:
+        raise
+    except (Exception, Suspension, Stopping, HandingBack):
+        frozen.bill(driven.claim)
+        raise
+
+
 def _steps(driven: _Driven, agent: type[Agent], snap: Snapshot) -> None:
     """Execute steps until the run ends; what ends it otherwise is raised."""
     claim, run = driven.claim, driven.run
@@ -210,20 +221,24 @@ def _steps(driven: _Driven, agent: type[Agent], snap: Snapshot) -> None:
                 following = stepping.execute(step, body, context)
             agent.check_result(context.state, context.result)
         except GiveUp as words:
+            frozen.bill(claim)
             stepping.give_up(claim, snap, str(words))
             return
         except Exception as error:
+            frozen.bill(claim)
             stepping.retry(claim, step, snap, error, _place(error))
             return
         stepping.check_all_asked(context, claim, again=again)
         again = False
         if following is None:
+            frozen.bill(claim)
             stepping.complete(claim, snap, context)
             return
         checkpoints.advance(snap, _name(agent, following), context.state, context.said)
         executed += 1
         if _must_write(run, claim, context, executed):
-            sync = run.durability == Durability.SYNC or context.acted
+            # In `async` mode the next intent, or the end, takes it along; until then the ledger answers what it did.
+            sync = run.durability != Durability.ASYNC
             _go_on(checkpoints.save(claim, snap, sync=sync))
 
 

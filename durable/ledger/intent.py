@@ -18,10 +18,10 @@ from durable.ledger import purse
 from durable.ledger.ask import Ask
 from durable.ledger.places import key_of, undo_key_of
 from durable.ledger.release import forward_only, sent_body, within
-from durable.ledger.statements import INTENT
+from durable.ledger.statements import INTENT, INTENT_AND_BILL
 from durable.models import Effect, Run, Sealed
 from durable.states import EffectState, EventKind, RunState
-from durable.transitions import Claim, hold_claim
+from durable.transitions import Bill, Claim, hold_claim
 
 _NAMES = [field.attname for field in Effect._meta.concrete_fields]
 
@@ -60,11 +60,13 @@ def insert(claim: Claim, run: Run, draft: Draft, facts: Mapping[str, Any] | None
     Raises LeaseLost, Stopping or BudgetExhausted; then nothing is written.
     """
     values, payload = _values(claim, run, draft, facts)
+    bill = claim.unbilled
     with connection.cursor() as cursor:
-        cursor.execute(INTENT, values)
+        cursor.execute(INTENT if bill is None else INTENT_AND_BILL, values | Bill.values(bill))
         row = cursor.fetchone()
     if row is None:
         raise _why_not(claim, draft)
+    claim.unbilled = None
     effect = Effect.from_db(connection.alias, _NAMES, row)
     effect.run, effect.undo_of, effect.linked_from = run, draft.ask.undo_of, draft.older
     payload.pk = effect.payload_id

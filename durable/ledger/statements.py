@@ -11,6 +11,7 @@ what has to be seen as it is after the wait stands on a row that the statement i
 from __future__ import annotations
 
 from durable.models import Effect
+from durable.transitions.billing import BILLED
 
 #: Every column of an effect, as the model's constructor takes them.
 EFFECT_COLUMNS = ", ".join(f"e.{field.column}" for field in Effect._meta.concrete_fields)
@@ -20,7 +21,7 @@ _FENCED = """
     WHERE r.id = %(run)s AND r.attempt = %(attempt)s AND r.nonce = %(nonce)s AND r.lease_until > clock_timestamp()
 """
 
-INTENT = f"""
+_INTENT = f"""
 WITH fenced AS ({_FENCED}
       AND r.state = %(wanted)s AND NOT r.held
     RETURNING r.id, r.ref, r.agent, r.budget_id
@@ -72,10 +73,14 @@ WITH fenced AS ({_FENCED}
     SELECT may.ref, t.kind, %(key)s, t.actor, t.body
     FROM may, unnest(%(event_kinds)s::text[], %(actors)s::text[], %(bodies)s::text[])
          WITH ORDINALITY AS t (kind, actor, body, place)
-    ORDER BY t.place
+    ORDER BY t.place{{billed}}
 )
 SELECT {EFFECT_COLUMNS} FROM e
 """
+
+INTENT = _INTENT.format(billed="")
+#: The same, with a model's answer that waits to be on record: what led to an act is known when the act is.
+INTENT_AND_BILL = _INTENT.format(billed=BILLED.format(run="may"))
 
 _APPLY = """
 WITH fenced AS ({fence}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,13 +18,35 @@ from durable.errors import LeaseLost, NotFound
 from durable.models import Run
 
 
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """A model's answer that is not on record yet: the frozen row that waits for it, and what it cost (tokens)."""
+
+    frozen: int
+    reserved: int
+    answer: Any
+    tokens: int
+
+    @staticmethod
+    def values(bill: Bill | None) -> dict[str, Any]:
+        """What a statement takes that records it, or nothing of the kind."""
+        if bill is None:
+            return {"bill": None, "answer": None, "bill_reserved": 0, "bill_tokens": 0}
+        return {
+            "bill": bill.frozen,
+            "answer": json.dumps(bill.answer),
+            "bill_reserved": bill.reserved,
+            "bill_tokens": bill.tokens,
+        }
+
+
 @dataclass(slots=True)
 class Claim:
     """A worker's right to a run: the fencing token, and what the claim was made with.
 
     `version` follows the run's newest checkpoint as this worker writes them: a checkpoint names the version
     that it follows. Through `lost` (the lease is gone) and `wanted` (a hold or a cancel waits) the heartbeat speaks
-    to the worker.
+    to the worker. `unbilled` is written with whatever this worker writes next.
     """
 
     run_id: int
@@ -37,6 +60,7 @@ class Claim:
     lost: bool = False
     wanted: bool = False
     hung_from: float = math.inf  # on `clock.elapsed`
+    unbilled: Bill | None = None
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:

@@ -8,6 +8,8 @@ the run.
 
 from __future__ import annotations
 
+from durable.transitions.billing import KEPT
+
 CLAIM = """
 WITH mode AS (
     SELECT set_config('lock_timeout', %(patience)s, true)
@@ -42,7 +44,7 @@ SELECT t.id, t.attempt, t.version, k.wrapped
 FROM taken t JOIN durable_sealkey k ON k.run_id = t.id
 """
 
-CHECKPOINT = """
+_CHECKPOINT = """
 WITH mode AS (
     SELECT set_config('synchronous_commit', %(commit)s, true)
 ), fenced AS (
@@ -55,7 +57,7 @@ WITH mode AS (
       AND r.state = 'running' AND r.lease_until > clock_timestamp()
     RETURNING r.id, r.version, r.budget_id, r.branch_id, r.held
 ), spent AS (
-    UPDATE durable_budget b SET steps_used = b.steps_used + %(steps)s FROM fenced WHERE b.id = fenced.budget_id
+    UPDATE durable_budget b SET steps_used = b.steps_used + %(steps)s{tokens} FROM fenced WHERE b.id = fenced.budget_id
     RETURNING b.steps_used, b.steps_limit, b.tokens_used, b.deadline
 ), said AS (
     INSERT INTO durable_message (branch_id, no, role, content)
@@ -68,12 +70,21 @@ WITH mode AS (
         %(state)s::jsonb, coalesce(%(state_version)s::int, fenced.version), %(progress)s::jsonb, fenced.branch_id,
         %(message_count)s, %(compaction_base)s,
         jsonb_build_object('steps', spent.steps_used, 'tokens', spent.tokens_used)
-    FROM fenced, spent
+    FROM fenced, spent{kept}
 )
 SELECT fenced.version, fenced.held, coalesce(spent.deadline <= clock_timestamp(), false),
        spent.steps_limit IS NOT NULL AND spent.steps_used >= spent.steps_limit
 FROM fenced, spent
 """
+
+CHECKPOINT = _CHECKPOINT.format(tokens="", kept="")
+#: The same, with a model's answer that waits to be on record.
+CHECKPOINT_AND_BILL = _CHECKPOINT.format(
+    tokens=""",
+        tokens_reserved = b.tokens_reserved - %(bill_reserved)s::bigint,
+        tokens_used = b.tokens_used + %(bill_tokens)s::bigint""",
+    kept=KEPT.format(run="fenced"),
+)
 
 KEEP = """
 WITH mode AS (

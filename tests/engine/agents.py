@@ -145,6 +145,21 @@ class Walker(Agent):
         return None
 
 
+class Minder(Agent):
+    """Reads, thinks, and reads once more: what it has thought is on record before its step is done."""
+
+    budget = Budget(tokens=1_000)
+
+    @step
+    def look(self, run: RunContext) -> Next:
+        """Read, think and read."""
+        run.call(read_price, sku="MUG")
+        thought = run.model(think, {"q": "what now"}, tokens=50)["answer"]
+        run.call(read_price, sku="CUP")
+        run.result = thought
+        return None
+
+
 def _note(word: str) -> None:
     """Leave a mark outside of the database, where the test's processes meet."""
     path = os.environ.get("INTERLOCK_TEST_NOTES")

@@ -161,14 +161,14 @@ def test_a_model_call_that_a_crash_cut_off_is_billed_as_reserved() -> None:
 
 def test_an_answer_that_was_billed_is_not_asked_for_again() -> None:
     run = spender(tokens=1_000)
-    faults.arm("intent.before_commit", die)
+    faults.arm("intent.after_commit", die)
     with pytest.raises(Killed):
         desk.drive(run)
     desk.time_passes(minutes=5)
-    faults.arm("intent.before_commit", die)
+    faults.arm("outcome.before_commit", die)
     with pytest.raises(Killed):
         desk.drive(run)
-    assert [what for what, _ in agents.asked] == ["model"]
+    assert [what for what, _ in agents.asked].count("model") == 1
     assert used(run)[1] == 10
 
 

@@ -89,6 +89,7 @@ def a_thinking_run(vendor: Vendor, seen: Watched) -> None:
     assert claim is not None and transitions.still_held(claim)
     desk.time_passes(hours=1)
     assert desk.drive(run).state == RunState.COMPLETED
+    assert desk.drive(agents.start("Minder")).state == RunState.COMPLETED
     desk.time_passes(days=400)
     assert retention.prune().runs >= 1
     vault.destroy(run)
