@@ -110,7 +110,7 @@ def bill(claim: Claim) -> None:
     """
     if claim.unbilled is None:
         return
-    values = _fence(claim) | Bill.values(claim.unbilled)
+    values = claim.token | Bill.values(claim.unbilled)
     with stating("bill"), connection.cursor() as cursor:
         cursor.execute(BILL, values)
         if cursor.fetchone() is None:
@@ -128,10 +128,6 @@ def bill_left(run: Run) -> None:
         cursor.execute(BILL_LEFT, {"run": run.pk, "budget": run.budget_id})
 
 
-def _fence(claim: Claim) -> dict[str, Any]:
-    return {"run": claim.run_id, "attempt": claim.attempt, "nonce": claim.nonce, "lease": claim.lease}
-
-
 def _at(claim: Claim, place: Place, tool: str, args_digest: str) -> dict[str, Any]:
     where = {"step": place.step, "visit": place.visit, "ordinal": place.ordinal}
-    return _fence(claim) | where | {"tool": tool, "digest": args_digest}
+    return claim.token | where | {"tool": tool, "digest": args_digest}

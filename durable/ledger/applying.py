@@ -28,8 +28,7 @@ def apply_at_once(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bo
     False where that is not so any more, or the lease is lost: then nothing is written either.
     """
     values, proof = _values(effect, receipt, claim.seal_key, actor=claim.actor, adopted=adopted, words="")
-    values |= {"run": claim.run_id, "attempt": claim.attempt, "nonce": claim.nonce, "lease": claim.lease}
-    return _execute(OUTCOME, values, effect, proof) is not None
+    return _execute(OUTCOME, values | claim.token, effect, proof) is not None
 
 
 def apply_locked(

@@ -77,19 +77,11 @@ def insert(claim: Claim, run: Run, draft: Draft, facts: Mapping[str, Any] | None
 def _values(
     claim: Claim, run: Run, draft: Draft, facts: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], Sealed]:
+    """What the statement takes, and the payload that it stores."""
     ask, proposal = draft.ask, draft.ask.proposal
     box = vault.box_of(claim.seal_key, proposal.canonical, proposal.digest)
-    said = ask.said if draft.needed or draft.doubted else ""
-    said_digest, said_box = vault.box(claim.seal_key, said) if said else (None, None)
-    facts_digest, facts_box = (None, None) if facts is None else vault.box(claim.seal_key, dict(facts))
     over_in = within(claim, ask) if draft.send else None
-    events = _events(claim, draft)
-    subjects = proposal.subjects
-    values = {
-        "run": claim.run_id,
-        "attempt": claim.attempt,
-        "nonce": claim.nonce,
-        "lease": claim.lease,
+    values = claim.token | {
         "wanted": draft.wanted.value,
         "key": draft.key(run.ref),
         "step": ask.place.step,
@@ -104,10 +96,6 @@ def _values(
         "digest": proposal.digest,
         "payload_digest": proposal.digest,
         "payload_box": box,
-        "said_digest": said_digest,
-        "said_box": said_box,
-        "facts_digest": facts_digest,
-        "facts_box": facts_box,
         "vendor": ask.facts.vendor,
         "amount": proposal.amount_minor,
         "currency": proposal.currency or "",
@@ -119,13 +107,40 @@ def _values(
         "look_in": None if over_in is None else over_in + ask.facts.in_flight,
         "over_at": draft.doubted.get("send_by"),
         "forgotten_since": draft.doubted.get("forgotten_since"),
+    }
+    sealed = Sealed(run_id=run.pk, digest=proposal.digest, box=box)
+    return values | _for_people(claim, draft, facts) | _about(ask) | _told(claim, draft), sealed
+
+
+def _for_people(claim: Claim, draft: Draft, facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What people are shown beside the payload, sealed: the agent's words, and what held at drafting."""
+    said = draft.ask.said if draft.needed or draft.doubted else ""
+    said_digest, said_box = vault.box(claim.seal_key, said) if said else (None, None)
+    facts_digest, facts_box = (None, None) if facts is None else vault.box(claim.seal_key, dict(facts))
+    return {
+        "said_digest": said_digest,
+        "said_box": said_box,
+        "facts_digest": facts_digest,
+        "facts_box": facts_box,
+    }
+
+
+def _about(ask: Ask) -> dict[str, Any]:
+    """Whom it is about, as keyed hashes."""
+    subjects, secret = ask.proposal.subjects, settings.INTERLOCK_HASH_KEY
+    return {
         "kinds": list(subjects),
-        "hashes": [keyed_hash(kind, value, settings.INTERLOCK_HASH_KEY) for kind, value in subjects.items()],
+        "hashes": [keyed_hash(kind, value, secret) for kind, value in subjects.items()],
+    }
+
+
+def _told(claim: Claim, draft: Draft) -> dict[str, Any]:
+    events = _events(claim, draft)
+    return {
         "event_kinds": [kind.value for kind, _, _ in events],
         "actors": [one_line(actor) for _, actor, _ in events],
         "bodies": [canonical(body).decode() for _, _, body in events],
     }
-    return values, Sealed(run_id=run.pk, digest=proposal.digest, box=box)
 
 
 def _events(claim: Claim, draft: Draft) -> list[tuple[EventKind, str, dict[str, Any]]]:

@@ -12,17 +12,14 @@ from __future__ import annotations
 
 from durable.models import Effect
 from durable.transitions.billing import BILLED
+from durable.transitions.fence import FENCED
 
 #: Every column of an effect, as the model's constructor takes them.
 EFFECT_COLUMNS = ", ".join(f"e.{field.column}" for field in Effect._meta.concrete_fields)
 
-_FENCED = """
-    UPDATE durable_run r SET lease_until = clock_timestamp() + %(lease)s
-    WHERE r.id = %(run)s AND r.attempt = %(attempt)s AND r.nonce = %(nonce)s AND r.lease_until > clock_timestamp()
-"""
-
 _INTENT = f"""
-WITH fenced AS ({_FENCED}
+WITH fenced AS (
+    {FENCED}
       AND r.state = %(wanted)s AND NOT r.held
     RETURNING r.id, r.ref, r.agent, r.budget_id
 ), clear AS (
@@ -113,7 +110,7 @@ SELECT told.id, {columns} FROM e, told
 
 #: By the worker that has made the one request of an effect, and has its answer: nobody else can have settled it.
 OUTCOME = _APPLY.format(
-    fence=f"{_FENCED}    RETURNING r.id, r.ref, r.budget_id",
+    fence=f"\n    {FENCED}\n    RETURNING r.id, r.ref, r.budget_id",
     open="a.state = 'pending' AND a.sends = 1 AND a.open_sends = 1",
     columns=EFFECT_COLUMNS,
 )

@@ -7,6 +7,8 @@ all, and costs no commit of its own. `{run}` is what they call the part that has
 
 from __future__ import annotations
 
+from durable.transitions.fence import LAZILY_FENCED
+
 KEPT = """
 ), kept AS (
     UPDATE durable_frozen f
@@ -23,23 +25,14 @@ BILLED = (
     FROM {run} WHERE b.id = {run}.budget_id"""
 )
 
-_LAZILY_FENCED = """
-WITH mode AS (
-    SELECT set_config('synchronous_commit', 'off', true)
-), fenced AS (
-    UPDATE durable_run r SET lease_until = clock_timestamp() + %(lease)s FROM mode
-    WHERE r.id = %(run)s AND r.attempt = %(attempt)s AND r.nonce = %(nonce)s AND r.lease_until > clock_timestamp()
-    RETURNING r.id, r.budget_id"""
-
-BILL = f"""{_LAZILY_FENCED}{BILLED.format(run="fenced")}
+BILL = f"""{LAZILY_FENCED}{BILLED.format(run="fenced")}
 )
 SELECT id FROM fenced
 """
 
 # The answer that is there already comes back with it, and then nothing is reserved. A call that a crash cut off here
 # keeps its old reservation as spent: the vendor may have billed it.
-RESERVE = f"""{_LAZILY_FENCED}
-), here AS (
+RESERVE = f"""{LAZILY_FENCED}), here AS (
     SELECT f.id, f.result, f.reserved,
         f.tool = %(tool)s AND f.args_digest = %(digest)s AND f.answered AND f.reserved = 0 AND f.result IS NOT NULL
             AS known

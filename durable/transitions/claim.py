@@ -16,6 +16,7 @@ from durable import clock
 from durable.beats import stating
 from durable.errors import LeaseLost, NotFound
 from durable.models import Run
+from durable.transitions.fence import FENCED
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +83,14 @@ class Claim:
         return clock.elapsed() > self.hung_from
 
     @property
+    def token(self) -> dict[str, Any]:
+        """What `FENCE` takes, and how far a write pushes the lease out."""
+        return {"run": self.run_id, "attempt": self.attempt, "nonce": self.nonce, "lease": self.lease}
+
+    @property
     def actor(self) -> str:
         """How the ledger names this worker."""
         return self.worker
-
-
-_HELD = "id = %s AND attempt = %s AND nonce = %s AND lease_until > clock_timestamp()"
 
 
 def lock_run(ref: str) -> Run:
@@ -102,8 +105,8 @@ def hold_claim(claim: Claim) -> Run:
     """Lock the run for a write of its worker, and push its lease out. Raises LeaseLost for a stale token."""
     rows = list(
         Run.objects.raw(
-            f"UPDATE durable_run SET lease_until = clock_timestamp() + %s WHERE {_HELD} RETURNING *",
-            [claim.lease, claim.run_id, claim.attempt, claim.nonce],
+            f"{FENCED} RETURNING *",
+            claim.token,
         )
     )
     if not rows:
@@ -113,13 +116,8 @@ def hold_claim(claim: Claim) -> Run:
 
 def still_held(claim: Claim) -> bool:
     """Extend the lease (the heartbeat). False means that the attempt is over and its worker must stop."""
-    values: list[Any] = [claim.lease, claim.run_id, claim.attempt, claim.nonce]
     with stating("heartbeat"), connection.cursor() as cursor:
-        cursor.execute(
-            f"UPDATE durable_run SET lease_until = clock_timestamp() + %s WHERE {_HELD} "
-            "RETURNING held OR state = 'cancelling'",
-            values,
-        )
+        cursor.execute(f"{FENCED} RETURNING held OR state = 'cancelling'", claim.token)
         row = cursor.fetchone()
     claim.lost = row is None
     claim.wanted = row is not None and bool(row[0])

@@ -9,6 +9,7 @@ the run.
 from __future__ import annotations
 
 from durable.transitions.billing import KEPT
+from durable.transitions.fence import LAZILY_FENCED
 
 CLAIM = """
 WITH mode AS (
@@ -86,14 +87,7 @@ CHECKPOINT_AND_BILL = _CHECKPOINT.format(
     kept=KEPT.format(run="fenced"),
 )
 
-KEEP = """
-WITH mode AS (
-    SELECT set_config('synchronous_commit', 'off', true)
-), fenced AS (
-    UPDATE durable_run r SET lease_until = clock_timestamp() + %(lease)s FROM mode
-    WHERE r.id = %(run)s AND r.attempt = %(attempt)s AND r.nonce = %(nonce)s AND r.lease_until > clock_timestamp()
-    RETURNING r.id, r.budget_id
-), lost AS (
+KEEP = f"""{LAZILY_FENCED}), lost AS (
     -- A model call that a crash cut off here, and that is not repeated: its reservation is spent, not leaked.
     SELECT fenced.budget_id, f.reserved FROM durable_frozen f JOIN fenced ON fenced.id = f.run_id
     WHERE f.step = %(step)s AND f.visit = %(visit)s AND f.ordinal = %(ordinal)s AND f.reserved > 0

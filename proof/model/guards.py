@@ -26,7 +26,7 @@ class Guard(Enum):
     )
     WRITE_AHEAD = Facts(
         "the intent is committed before the act",
-        'durable.ledger.record.record: committing("intent"',
+        "durable.ledger.record.record: effect = insert(",
     )
     NO_BLIND_REPEAT = Facts(
         "an effect with an open request is looked up before anything is sent again",
@@ -50,7 +50,7 @@ class Guard(Enum):
     )
     FENCE = Facts(
         "whoever lost the lease changes nothing in the ledger any more",
-        "durable.transitions.claim.hold_claim: _HELD",
+        "durable.transitions.fence.FENCE: r.nonce = %(nonce)s",
     )
     FENCED_CHECKPOINT = Facts(
         "a checkpoint names the attempt and the version that it follows",
@@ -62,7 +62,7 @@ class Guard(Enum):
     )
     SHORT_SEND = Facts(
         "send-by is inside the lease, and so far shorter than half of the key's life",
-        "durable.ledger.release.send_out: claim.lease * _SHARE_OF_LEASE",
+        "durable.ledger.release.within: claim.lease * _SHARE_OF_LEASE",
     )
     REFUSED_WHILE_OPEN = Facts(
         "a definitive no decides nothing while an earlier request is unanswered",
@@ -74,7 +74,7 @@ class Guard(Enum):
     )
     RECEIPT_ONCE = Facts(
         "a receipt belongs to one effect",
-        "durable.ledger.outcome.apply: ReceiptTaken",
+        "durable.ledger.statements.OUTCOME: receipt_id = %(receipt)s",
     )
     # People about a doubt
     QUIET = Facts(
@@ -100,7 +100,7 @@ class Guard(Enum):
     )
     INTEND = Facts(
         "no new intent is recorded for a run that is to end",
-        "durable.ledger.record._may_intend: run.state != wanted",
+        "durable.ledger.statements.INTENT: r.state = %(wanted)s",
     )
     NO_END_OVER_PENDING = Facts(
         "no run ends while one of its effects is pending or in doubt",
@@ -162,12 +162,12 @@ class Guard(Enum):
     )
     UNDO_WAITS = Facts(
         "nothing is undone over an undo that is not known to be done",
-        "durable.compensation._undo: protocol.perform(claim, ask)",
+        "durable.compensation._undo: protocol.perform(claim, run, ask)",
     )
     # Money, and one act in two runs
     RESERVE = Facts(
         "money is reserved before it is spent",
-        "durable.ledger.record.record: reserve(run, effect)",
+        "durable.ledger.statements.INTENT: SET reserved_minor =",
     )
     RESERVE_AT_ONCE = Facts(
         "reading what is left and reserving it are one statement",

@@ -52,9 +52,9 @@ EFFECTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "FENCE",
-        "durable/transitions/claim.py",
-        "id = %s AND attempt = %s AND nonce = %s AND lease_until > clock_timestamp()",
-        "id = %s AND %s > 0 AND %s <> ''",
+        "durable/transitions/fence.py",
+        "r.id = %(run)s AND r.attempt = %(attempt)s AND r.nonce = %(nonce)s AND r.lease_until > clock_timestamp()",
+        "r.id = %(run)s",
         suites.CLAIMS,
         suites.LATE,
     ),
@@ -92,9 +92,9 @@ EFFECTS: tuple[Mutant, ...] = (
     ),
     mutant(
         "RECEIPT_ONCE",
-        "durable/ledger/outcome.py",
-        "                receipt_id=receipt.id,\n",
-        '                receipt_id=receipt.id + "-" + effect.key[-40:],\n',
+        "durable/ledger/statements.py",
+        "receipt_id = %(receipt)s,",
+        "receipt_id = %(receipt)s || '-' || right(u.key, 40),",
         suites.ROWS,
     ),
     mutant(
@@ -151,9 +151,9 @@ WAY_BACK: tuple[Mutant, ...] = (
 MONEY: tuple[Mutant, ...] = (
     mutant(
         "RESERVE",
-        "durable/ledger/record.py",
-        "        reserve(run, effect)\n        _journal",
-        "        _journal",
+        "durable/ledger/statements.py",
+        "SET reserved_minor = p.reserved_minor + %(amount)s::bigint FROM clear",
+        "SET reserved_minor = p.reserved_minor FROM clear",
         suites.MONEY,
     ),
     mutant(
@@ -181,7 +181,7 @@ MONEY: tuple[Mutant, ...] = (
     mutant(
         "ONCE_QUEUE",
         "durable/ledger/record.py",
-        "        gating.serialise_once_per(once_per)\n",
+        "            gating.serialise_once_per(once_per)\n",
         "",
         suites.ONCE,
     ),

@@ -14,8 +14,21 @@ STOPS: tuple[Mutant, ...] = (
         suites.CANCEL,
         suites.RELEASE,
     ),
-    mutant("HOLD", "durable/ledger/release.py", "    if run.held:\n", "    if False:\n", suites.RELEASE),
-    mutant("INTEND", "durable/ledger/record.py", "if run.state != wanted:", "if False:", suites.CANCEL),
+    Mutant(
+        "HOLD",
+        (
+            Edit("durable/ledger/release.py", "    if run.held:\n", "    if False:\n"),
+            Edit(
+                "durable/ledger/statements.py",
+                "AND r.state = %(wanted)s AND NOT r.held",
+                "AND r.state = %(wanted)s",
+            ),
+        ),
+        (suites.RELEASE,),
+    ),
+    mutant(
+        "INTEND", "durable/ledger/statements.py", "AND r.state = %(wanted)s AND NOT", "AND NOT", suites.CANCEL
+    ),
     mutant(
         "NO_END_OVER_PENDING",
         "durable/endings.py",
