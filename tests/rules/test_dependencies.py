@@ -12,8 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = {"durable", "approvals", "standin", "local", "proof", "tests"}
-#: Imported by the tests' plugin alone, which the product never loads.
-OF_THE_TESTS = {"pytest"}
+#: Imported by plugins of the tests alone, which the product never loads.
+OF_THE_TESTS = {"coverage", "pytest"}
 REGISTRIES = re.compile(r"\b(?:pypi|pythonhosted|npmjs|crates)\.(?:org|com|io)\b")
 
 
