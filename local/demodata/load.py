@@ -55,12 +55,13 @@ class Order:
 
 @dataclass
 class Made:
-    """What has been made: rows, and bytes of the table with those of its indexes, for each table; seconds of each
-    part of the work; the lines that say how to sign in.
+    """What has been made: rows, and bytes of the table and of its indexes, for each table; seconds of each part of the
+    work, and of all of it; the lines that say how to sign in.
     """
 
     tables: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    took: float = 0.0
     people: list[str] = field(default_factory=list)
 
 
@@ -72,28 +73,36 @@ def tables() -> list[str]:
 
 def fill(order: Order, say: Callable[[str], None]) -> Made:
     """Fill the empty database as ordered. Raises InUse where it is not empty; then nothing is changed."""
-    made = Made()
+    made, began = Made(), time.monotonic()
     refuse_used()
     made.people = demo.people()
-    numbers = dict(User.objects.values_list("username", "id"))
-    world = World(order.until.astimezone(UTC).replace(tzinfo=None), numbers)
+    world = World(
+        order.until.astimezone(UTC).replace(tzinfo=None), dict(User.objects.values_list("username", "id"))
+    )
     try:
-        with transaction.atomic(using="owner"), connections["owner"].cursor() as cursor:
-            _take(cursor)
-            with uncovered(cursor, list(COLUMNS)):
-                with _timed(made, "stories"):
-                    rows = _copy(cursor, order, world, say)
-                say("building keys and indexes, and putting the guards back")
-                began = time.monotonic()
-            made.seconds["indexes"] = time.monotonic() - began
-            _number_on(cursor)
+        rows = _fill(order, world, made, say)
+        with _timed(made, "statistics"), connections["owner"].cursor() as cursor:
+            say("gathering statistics")
+            cursor.execute(f"ANALYZE {', '.join(COLUMNS)}")
+            _measure(cursor, made, rows)
     finally:
         connections["owner"].close()
-    with _timed(made, "statistics"), connections["owner"].cursor() as cursor:
-        say("gathering statistics")
-        cursor.execute(f"ANALYZE {', '.join(COLUMNS)}")
-        _measure(cursor, made, rows)
+    made.took = time.monotonic() - began
     return made
+
+
+def _fill(order: Order, world: World, made: Made, say: Callable[[str], None]) -> dict[str, int]:
+    """Fill the tables, in one transaction. Returns the number of rows of each."""
+    with transaction.atomic(using="owner"), connections["owner"].cursor() as cursor:
+        _take(cursor)
+        with uncovered(cursor, list(COLUMNS)):
+            with _timed(made, "stories"):
+                rows = _copy(cursor, order, world, say)
+            say("building keys and indexes, and putting the guards back")
+            since = time.monotonic()
+        _number_on(cursor)
+    made.seconds["indexes and commit"] = time.monotonic() - since
+    return rows
 
 
 def refuse_used() -> None:

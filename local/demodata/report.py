@@ -17,9 +17,8 @@ def lines(made: Made) -> Iterator[str]:
         yield f"{name:24}{rows:14,}{heap / _MEGA:10,.1f}{indexes / _MEGA:10,.1f}{each:13,.0f}"
     rows, heap, indexes = (sum(column) for column in zip(*made.tables.values(), strict=True))
     yield f"{'together':24}{rows:14,}{heap / _MEGA:10,.1f}{indexes / _MEGA:10,.1f}"
-    seconds = sum(made.seconds.values())
     parts = ", ".join(f"{name} {length:,.1f}" for name, length in made.seconds.items())
     runs, effects = made.tables["durable_run"][0], made.tables["durable_effect"][0]
-    yield f"{seconds:,.1f} seconds ({parts}): {runs / seconds:,.0f} runs and {rows / seconds:,.0f} rows a second"
+    yield f"{made.took:,.1f} seconds ({parts}): {runs / made.took:,.0f} runs and {rows / made.took:,.0f} rows a second"
     yield f"{(heap + indexes) / max(effects, 1):,.0f} bytes for each of {effects:,} effects, all tables counted"
     yield from made.people

@@ -92,7 +92,7 @@ class Story(Chronicle):
         self.created, self.input, self.start_key = self.now, input, key
         since = self.now.replace(tzinfo=UTC).timestamp()
         self.ref = ref_of(int(since * 1000), self.chance.getrandbits(40))
-        self.seal_key, self._wrapped = vault.new_key(self.ref)
+        self.seal_key, self._wrapped = vault.first_key(self.ref)
         self.input_digest = sha256(canonical({"agent": self.agent, "input": input}).encode())
         self.spent = {money.currency: [0, 0] for money in self.limits.purses}
         self.checkpoint(CheckpointKind.START, first, state={})
