@@ -8,6 +8,11 @@ from proof.mutants.mutant import Mutant, mutant
 _BEFORE_THE_INTENT = """    from durable.vendor import Call
     ask.send(Call(key=ledger.key_of(run.ref, ask.place), run=run.ref, timeout=5, args=ask.proposal.args))
     recorded = ledger.record("""
+#: The same condition about the purse as it was when the statement began: whoever waited for its row does not see why.
+_LIMIT_AS_IT_WAS = (
+    "      AND (SELECT q.limit_minor >= q.reserved_minor + q.spent_minor + %(amount)s::bigint\n"
+    "           FROM durable_purse q WHERE q.id = p.id)\n"
+)
 
 EFFECTS: tuple[Mutant, ...] = (
     mutant(
@@ -158,9 +163,9 @@ MONEY: tuple[Mutant, ...] = (
     ),
     mutant(
         "RESERVE_AT_ONCE",
-        "durable/ledger/purse.py",
-        "if fits.update(",
-        "if fits.exists() and purse.update(",
+        "durable/ledger/statements.py",
+        "      AND p.limit_minor >= p.reserved_minor + p.spent_minor + %(amount)s::bigint\n",
+        _LIMIT_AS_IT_WAS,
         suites.MONEY,
         suites.BUDGETS,
     ),

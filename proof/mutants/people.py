@@ -136,8 +136,8 @@ FORKS: tuple[Mutant, ...] = (
     mutant(
         "RESTORED",
         "durable/ledger/record.py",
-        "needed = None if doubted else gating.requirement",
-        "doubted = {}\n        needed = gating.requirement",
+        "doubted = forgotten(run)",
+        "doubted = {}",
         suites.RESTORE,
     ),
 )

@@ -69,7 +69,7 @@ def test_a_late_rejection_is_kept_with_its_words(swept: bool) -> None:
     assert decision.verdict == "late refusal"
     assert vault.read(decision.sealed)["words"] == "fraud suspected"
     assert Effect.objects.get(pk=gate.effect_id).state in ("gated", "expired")
-    assert [one["why"] for one in refusals(gate)] == ["late"]
+    assert [(one["why"], one["round"]) for one in refusals(gate)] == [("late", gate.round)]
     with pytest.raises(Decided, match="by you at"):
         answer(alice, gate, REJECT, "fraud suspected")
 

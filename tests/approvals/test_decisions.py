@@ -224,6 +224,7 @@ def test_what_cannot_be_shown_is_not_approved() -> None:
     with pytest.raises(Refused, match="can't be shown"):
         answer(alice, gate)
     assert Decision.objects.count() == 0
+    assert answer(alice, gate, REJECT).verdict == "reject"  # a no needs nothing to be shown
 
 
 def test_another_payload_put_in_place_of_the_gates_own_is_not_approved() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 from functools import partial
+from threading import Event
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 from django.db.models import F
 
 from durable import claims, faults, frozen, ledger, recovery, runs, steering
@@ -14,7 +16,7 @@ from durable.author import Budget, GiveUp, Money, Next, RunContext, hours, step
 from durable.errors import BudgetExhausted
 from durable.ledger import Ask, Place
 from durable.models import Budget as Stored
-from durable.models import Run, Wait
+from durable.models import Purse, Run, Wait
 from durable.states import RunState
 from durable.transitions import Claim
 from tests.engine import agents, desk
@@ -208,16 +210,35 @@ def family(budget: Budget) -> list[Claim]:
     return [claim for claim in held if claim is not None]
 
 
+def waiting() -> int:
+    """How many sessions of this database wait for a row."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")  # else a transaction sees what it saw at first
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return int(cursor.fetchone()[0])
+
+
 def test_of_eight_that_want_the_last_euro_one_gets_it() -> None:
+    """All have begun before one of them can take it: whoever looks first and takes then would find it there."""
     held = family(Budget(money=Money(10, "EUR")))
+    kept = Event()
+
+    def keep() -> None:
+        with transaction.atomic():
+            Purse.objects.select_for_update().get()
+            kept.set()
+            desk.until(lambda: waiting() == 8)
 
     def want(number: int) -> Any:
+        assert kept.wait(5)
         args = {"order": str(number), "amount": "10", "currency": "EUR"}
         claim = held[number]
         run = Run.objects.get(pk=claim.run_id)
         return ledger.record(claim, run, Ask.of(agents.pay, args, Place("turn", 1, 1)))
 
-    got = at_once(*(partial(want, n) for n in range(8)), loses=BudgetExhausted)
+    got = at_once(keep, *(partial(want, n) for n in range(8)), loses=BudgetExhausted)
     assert sum(isinstance(one, BudgetExhausted) for one in got) == 7
     assert sum(isinstance(one, ledger.Recorded) for one in got) == 1
     purse = Stored.objects.get().purses.get()

@@ -131,6 +131,7 @@ def test_a_held_run_is_nobody_elses_until_its_lease_is_over() -> None:
     run = agents.start("Looper")
     first = held(run)
     assert claims.claim(run.ref) is None
+    assert still_held(first) and not first.lost
     desk.time_passes(minutes=5)
     second = held(run)
     assert second.attempt == first.attempt + 1

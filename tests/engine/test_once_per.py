@@ -104,3 +104,22 @@ def test_of_two_that_were_both_approved_the_second_goes_back_to_people(vendor: V
     people.say(loser)
     desk.drive(loser)
     assert vendor.moved() == [Decimal("140.00")] * 2
+
+
+def test_an_approval_goes_back_to_people_for_the_same_act_and_for_no_other(vendor: Vendor) -> None:
+    rivals = {"first": "8812", "second": "8812", "other": "8813"}
+    for name, order in rivals.items():
+        asks(vendor, order=order, name=name, amount="140.00")
+    first, second, other = (desk.drive(tools.start(name=name)) for name in rivals)
+    for run in (first, second, other):
+        people.say(run)
+    desk.drive(first)
+    asks(vendor, order="8814", name="late", amount="140.00")
+    desk.drive(
+        tools.start(name="late")
+    )  # its gate is newer than what the first has done, and is nobody else's
+    assert [desk.effects(desk.drive(run)) for run in (second, other)] == [
+        {"pay": "gated"},
+        {"pay": "applied"},
+    ]
+    assert vendor.moved() == [Decimal("140.00")] * 2

@@ -188,6 +188,7 @@ def test_a_look_up_that_blows_up_is_an_inability_to_say(
     run = unanswered(vendor)
     tools.later(run, minutes=10)
     assert desk.effects(run) == {"pay": "pending"}
+    assert tools.kinds(run)[-1] == "looked up"
     assert tools.attention(run) == []
 
 
