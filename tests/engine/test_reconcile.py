@@ -202,7 +202,7 @@ def test_an_outcome_that_could_not_be_written_is_found_and_never_told_as_a_failu
 
     tools.asks((tools.keyed, {"charge": tools.charge(vendor), "amount": Decimal("40.00")}))
     with monkeypatch.context() as broken:
-        broken.setattr(outcome, "apply", full)
+        broken.setattr(outcome, "apply_at_once", full)
         run = desk.drive(tools.start())
     assert desk.effects(run) == {"pay": "pending"} and tools.got == []
     tools.later(run, minutes=5)
