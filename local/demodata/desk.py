@@ -72,13 +72,12 @@ def begin(story: Story, ticket: Ticket) -> None:
     story.begin(ticket.input, f"ticket-{ticket.order['id']}", "triage")
 
 
-def triage(story: Story, ticket: Ticket, following: str = "") -> None:
-    """Claim the run, read the order, and go on to `following`, by default what the ticket wants."""
+def triage(story: Story, ticket: Ticket) -> None:
+    """Claim the run, read the order, and go on to what the ticket wants."""
     story.claim()
     read_order(story, ticket)
     story.say("customer", ticket.text)
-    wanted = "replace" if ticket.wants == "replacement" else "pay"
-    story.next(following or wanted, {"order": ticket.order})
+    story.next("replace" if ticket.wants == "replacement" else "pay", {"order": ticket.order})
 
 
 def read_order(story: Story, ticket: Ticket) -> None:

@@ -20,16 +20,18 @@ _REASONS = (
 )
 
 
-def _decided(story: Story, gate: Gate, *, yes: bool = True) -> None:
-    """Rest until a person answers, within twenty hours, and let the run be taken up again."""
+def _decided(story: Story, gate: Gate, *, yes: bool = True) -> str:
+    """Rest until a person answers, within twenty hours, and let the run be taken up again. Returns why it was a no."""
     story.suspend()
     story.now += timedelta(hours=min(story.chance.expovariate(0.5), 20))
     person = story.chance.choice(REVIEWERS)
+    words = "" if yes else story.chance.choice(_REASONS)
     if yes:
         gate.approved(person)
     else:
-        gate.rejected(person, story.chance.choice(_REASONS))
+        gate.rejected(person, words)
     story.claim()
+    return words
 
 
 def _tell(story: Story, ticket: Ticket, done: str, *, yes: bool = True) -> None:
@@ -121,11 +123,11 @@ def refused(story: Story) -> None:
     desk.begin(story, ticket)
     desk.triage(story, ticket)
     act = desk.refund(story, ticket)
-    _decided(story, desk.refund_gate(story, act, ticket), yes=False)
+    words = _decided(story, desk.refund_gate(story, act, ticket), yes=False)
     act.close()
     desk.explain(story, ticket)
     done = "We have looked into it and can't refund this order."
-    story.next("tell", {"order": ticket.order, "done": done, "refused": "see the decision"})
+    story.next("tell", {"order": ticket.order, "done": done, "refused": words})
     _tell(story, ticket, done)
 
 

@@ -53,7 +53,6 @@ class _Saved:
 
     version: int
     values: tuple[Any, ...]
-    has_state: bool
     state_version: int
 
 
@@ -184,7 +183,7 @@ class Story(Chronicle):
             {"steps": self.steps_used, "tokens": self.tokens_used},
             self.now,
         )
-        self._saved.append(_Saved(self._version, values, state is not None, self._state_version))
+        self._saved.append(_Saved(self._version, values, self._state_version))
 
     # Waits
 
