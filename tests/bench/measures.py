@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from tests.bench import costing, resuming
+from tests.bench import costing, growing, resuming
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,17 @@ _COST = tuple(
     Row(f"{kind}: {counted}", "each", more=False) for kind in costing.KINDS for counted in costing.COUNTED
 )
 _WORKERS = tuple(Row(f"{children} at once", "steps/s") for children in (1, 2, 4, 8))
+_GROWTH = tuple(
+    Row(f"{kind}, {what}", unit, more=False)
+    for kind in growing.KINDS
+    for what, unit in (*((f"{runs:,} ended", "ms") for runs in growing.ENDED), ("most / fewest", "times"))
+)
+_LARGE = (
+    Row("small step before", "ms", more=False),
+    Row("small step after", "ms", more=False),
+    Row("after / before", "times", more=False),
+    Row("reading all", "ms", more=False),
+)
 
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
@@ -94,6 +105,10 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
             "From the call in a fresh process to step N + 1 of a run whose worker was killed", _RESUME
         ),
         "conversation": Measure("A conversation of 200 turns, 3.7 kB each, synchronous", _CONVERSATION),
+        "large": Measure(
+            "A conversation of 10 MB, with small steps before and after it, synchronous", _LARGE
+        ),
+        "growth": Measure("The same runs beside ever more ended ones, synchronous", _GROWTH),
         "decisions": Measure(
             "From a person's yes to the step that waits for it, in a Celery worker", _DECISIONS
         ),

@@ -21,12 +21,12 @@ from durable.author import (
     step,
     tool,
 )
-from tests.bench import bell, conversing, kit, resuming, text
+from tests.bench import bell, conversing, kit, lengthening, resuming, text
 
 BUDGET = Budget(steps=100_000, tokens=1_000_000, money=Money(100_000, "EUR"), deadline=hours(6))
 AMOUNT = Decimal("0.10")  # small, so that no sum of a run comes to where people are asked
 _vendor: list[kit.Vendor] = []
-#: When each turn of `bench conversation` began.
+#: When each turn of `bench conversation`, and each small step of `bench large`, began.
 begun: list[float] = []
 
 
@@ -147,6 +147,43 @@ class Conversation(Measured):
         run.say("tool", text.conversation(conversing.TURNS)[no][1])
         run.state["no"] = no + 1
         return self.think if no + 1 < run.input["length"] else None
+
+
+class Large(Measured):
+    """Small steps, then long messages, then small steps again."""
+
+    name = "bench large"
+
+    @step
+    def before(self, run: RunContext) -> Next:
+        """A small step."""
+        return self.before if _small(run) < lengthening.SMALL else self.speak
+
+    @step
+    def speak(self, run: RunContext) -> Next:
+        """A long message."""
+        run.state["said"] = run.state.get("said", 0) + 1
+        run.say("agent", lengthening.message())
+        return self.speak if run.state["said"] < run.input["length"] else self.after
+
+    @step
+    def after(self, run: RunContext) -> Next:
+        """A small step."""
+        return self.after if _small(run) < 2 * lengthening.SMALL else self.read
+
+    @step
+    def read(self, run: RunContext) -> Next:
+        """Read everything."""
+        begin = kit.now()
+        kit.done(len(run.messages), run.input["length"], "messages")
+        run.result = {"reading": kit.now() - begin}
+        return None
+
+
+def _small(run: RunContext) -> int:
+    begun.append(kit.now())
+    run.state["no"] = run.state.get("no", 0) + 1
+    return int(run.state["no"])
 
 
 class Gated(Measured):
