@@ -1,7 +1,7 @@
 """Races on real connections, each with a control that shows the damage when its guard is off.
 
 `prove` runs them all, in two processes side by side. What each race is stands in `gates`, `closings`, `lives`,
-`commands`, `shares` and `workers`; how a race is run, in `harness`.
+`suspensions`, `commands`, `shares` and `workers`; how a race is run, in `harness`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 def races() -> list[Race]:
     """Every race. The settings must be there."""
-    from proof.races import closings, commands, gates, lives, shares, workers
+    from proof.races import closings, commands, gates, lives, shares, suspensions, workers
 
-    parts = (gates, closings, lives, commands, shares, workers)
+    parts = (gates, closings, lives, suspensions, commands, shares, workers)
     return [race for part in parts for race in part.RACES]
 
 
@@ -33,16 +33,17 @@ def prove(say: Say, *, rounds: int) -> list[Row]:
     """Run every race for so many rounds, and its control. The services are those of the environment."""
     alone = [race.name for race in races() if race.alone]
     others = [race.name for race in races() if not race.alone]
-    other = _elsewhere(rounds, others[1::2])
-    try:
-        rows = list(run(say, rounds, others[::2]))
-        for line in _lines(other):
-            rows.append(_row(line))
-            tell(say, rows[-1])
-    finally:
-        other.kill()
-        other.wait()
-    return rows + list(run(say, rounds, alone))
+    # First, while there are no rows but theirs: what acts on all takes as long as there are many.
+    rows = list(run(say, rounds, alone))
+    with _elsewhere(rounds, others[1::2]) as other:
+        try:
+            rows += run(say, rounds, others[::2])
+            for line in _lines(other):
+                rows.append(_row(line))
+                tell(say, rows[-1])
+        finally:
+            other.kill()
+    return rows
 
 
 def run(say: Say, rounds: int, names: Sequence[str]) -> Iterator[Row]:

@@ -17,6 +17,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--only", action="append", default=[], metavar="NAME", help="one race, by its name")
     parser.add_argument("--rows", action="store_true", help="print rows as JSON")
     options = parser.parse_args(words)
+    os.environ.setdefault("LOG_LEVEL", "ERROR")  # thousands of requests, each told twice
     with services():
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "durable.settings")
         import django

@@ -25,6 +25,7 @@ from durable.author import (
     step,
     tool,
 )
+from durable.context import wish
 from proof.four_refunds import refund_part
 
 #: Called with the run's id inside a step, before it acts: where a control lets its contenders meet.
@@ -60,9 +61,15 @@ def find_refund(call: Call) -> LookupAnswer:
     return stripe_refunds.find_refund(call)
 
 
+#: Called with the run's id while the vendor is asked to set goods aside.
+while_asking: list[Callable[[str], None]] = []
+
+
 @tool(vendor="stock", subject="order", lookup_lag=seconds(1), in_flight=seconds(5))
 def keep_back(call: Call, order: str) -> Receipt:
     """Set one piece aside, at a vendor that knows no keys."""
+    for act in while_asking:
+        act(call.run)
     return stock.reserve(call, "MUG-BLUE", 1, order)
 
 
@@ -104,6 +111,32 @@ class Refunder(_Small):
         amount = Decimal(run.input["amount"])
         order, charge = run.input["order"], run.input["charge"]
         run.effect(refund_part, order=order, charge=charge, amount=amount, currency="EUR")
+        return None
+
+
+class Basket(BaseModel, extra="forbid"):
+    """Charges of one order, and how much of each is to be given back (major units)."""
+
+    order: str
+    charges: list[str]
+    amount: int
+
+
+class Refunds(Agent):
+    """Several refunds at once."""
+
+    Input = Basket
+    budget = Budget(steps=20, money=(Money(100_000, "EUR"),))
+
+    @step
+    def pay(self, run: RunContext) -> Next:
+        order, amount = run.input["order"], Decimal(run.input["amount"])
+        run.effects(
+            *(
+                wish(refund_part, order=order, charge=charge, amount=amount, currency="EUR")
+                for charge in run.input["charges"]
+            )
+        )
         return None
 
 
@@ -154,6 +187,16 @@ class Giver(_Small):
     def give(self, run: RunContext) -> Next:
         with suppress(EffectRefused):
             run.effect(give_away, order=run.input["order"])
+        return None
+
+
+class Both(_Small):
+    """One effect that is always gated, and one that is not, in one turn: both are recorded before either acts."""
+
+    @step
+    def give(self, run: RunContext) -> Next:
+        order = run.input["order"]
+        run.effects(wish(give_away, order=order), wish(keep_back, order=order))
         return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from django.db import connection, transaction
@@ -115,7 +116,7 @@ RACES = (
     ),
     Race(
         "cancel/approve",
-        prepare,
+        partial(prepare, together=1),
         {"approve": YES, "cancel": cancels},
         judge_cancelled,
         BLIND,

@@ -39,9 +39,13 @@ class Ground:
     _numbers: Iterator[int] = field(default_factory=itertools.count)
     _token: str = field(default_factory=lambda: secrets.token_hex(4))
 
+    def name(self) -> str:
+        """A name that no order has had before."""
+        return f"{self._token}-{next(self._numbers)}"
+
     def order(self) -> dict[str, Any]:
         """An order that nobody has had before, and a charge of its own."""
-        name = f"{self._token}-{next(self._numbers)}"
+        name = self.name()
         return {"order": name, "charge": self.vendor.charge(PAID, "EUR", order=name)}
 
     def start(self, agent: str, **input: Any) -> Run:

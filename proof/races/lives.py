@@ -11,10 +11,9 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from durable import journal, protocol, runner, runs, suspending, waits
-from durable.errors import Suspension
-from durable.models import Effect, Run, Signal, Wait
-from durable.states import EventKind, RunState, WaitKind
+from durable import journal, runner, runs
+from durable.models import Effect, Run
+from durable.states import EventKind, RunState
 from proof.races import cast, unguarded
 from proof.races.ground import Ground, drive
 from proof.races.harness import Beaten, Control, Played, Race
@@ -125,61 +124,6 @@ def _intents_after_cancel() -> Iterator[None]:
         yield
 
 
-# An answer against a suspension
-
-
-def deliver(living: Living) -> None:
-    """The event comes from outside."""
-    if not waits.deliver(living.ref, "word", {"is": "yes"}, dedupe="once"):
-        raise Beaten("it had come before")
-
-
-def drives(living: Living) -> None:
-    """A worker drives the run until it waits."""
-    runner.drive(living.ref)
-
-
-def judge_heard(ground: Ground, played: Sequence[Played]) -> Iterator[str]:
-    """Whoever came first, the run has heard and goes on."""
-    for one in played:
-        living: Living = one.item
-        living.run.refresh_from_db()
-        if one.side == "neither":
-            yield f"{living.ref}: its worker found nothing to do"
-        if living.run.state == RunState.SUSPENDED:
-            yield f"{living.ref}: it waits for what has come"
-            continue
-        drive([living.run])
-        if living.run.state != RunState.COMPLETED:
-            yield f"{living.ref}: it has heard, and is {living.run.state} {living.run.error}"
-
-
-def side_of_heard(one: Played) -> str:
-    came = Signal.objects.filter(run=one.item.run).first()
-    waited = Wait.objects.filter(run=one.item.run, kind=WaitKind.EVENT.value).first()
-    if came is None or waited is None:
-        return "neither"
-    return "event first" if came.received_at < waited.opened_at else "wait first"
-
-
-@contextmanager
-def _answers_not_read_again() -> Iterator[None]:
-    """Who suspends doesn't look whether what it waits for has come meanwhile."""
-    rest = suspending._rest
-
-    def wait_on(effect: Effect) -> Effect:
-        raise Suspension(*waits.of_effect(effect))
-
-    with (
-        unguarded.replaced(waits, "waiting_signal", lambda *_: None),
-        unguarded.replaced(protocol, "_wait_on", wait_on),
-        unguarded.replaced(suspending, "_rest", lambda run, *, answered: rest(run, answered=False)),
-    ):
-        yield
-
-
-_UNREAD = Control("the second look at the waits, under the run's lock", _answers_not_read_again)
-
 RACES = (
     Race(
         "cancel/apply",
@@ -193,14 +137,5 @@ RACES = (
         ),
         sides={"undone": "worker", "never begun": "cancel"},
         side=side_of_cancel,
-    ),
-    Race(
-        "answer/suspend",
-        partial(queued, cast.Listener),
-        {"worker": drives, "event": deliver},
-        judge_heard,
-        _UNREAD,
-        sides={"event first": "event", "wait first": "worker"},
-        side=side_of_heard,
     ),
 )

@@ -30,11 +30,11 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
         setattr(owner, name, before)
 
 
-def without(statement: str, part: str) -> str:
-    """Return an SQL statement without one part of it, which must be there."""
+def without(statement: str, part: str, instead: str = "") -> str:
+    """Return an SQL statement without one part of it, which must be there, or with another `instead`."""
     if part not in statement:
         raise ValueError(f"the statement has no {part!r} (any more)")
-    return statement.replace(part, "")
+    return statement.replace(part, instead)
 
 
 @contextmanager

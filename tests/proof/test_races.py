@@ -46,6 +46,21 @@ def test_a_race_has_one_winner_and_without_its_guard_the_damage_is_seen(name: st
     assert row.tried == ROUNDS
 
 
+@pytest.mark.process
+@pytest.mark.usefixtures("transactional_db")
+def test_races_are_told_in_a_row_each_whichever_process_has_run_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["two beats", "last unit of a budget among 8", "same start key twice"]
+    monkeypatch.setattr(races, "races", lambda: [RACES[name] for name in names])
+    known = dict(plan.agents())
+    told: list[str] = []
+    rows = races.prove(told.append, rounds=10)
+    plan._agents.clear()
+    plan._agents.update(known)
+    assert {row.what: (row.tried, row.violations) for row in rows} == dict.fromkeys(names, (10, ()))
+    assert [line.split(":")[0] for line in told] == [f"race {row.what}" for row in rows]
+    assert all("damage in round" in row.remark for row in rows)
+
+
 # The harness itself
 
 
