@@ -10,10 +10,11 @@ import contextlib
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
+from approvals.models import Decision
 from durable.adapters import shop, stock, stripe_refunds
 from durable.author import (
     Agent,
@@ -46,6 +47,8 @@ class Code:
     """The version of the code that is deployed: 0, or 1, in which the first act asks for one more."""
 
     version = 0
+    #: Runs over which this process has stumbled already.
+    stumbled: ClassVar[set[str]] = set()
 
 
 class Errand(BaseModel, extra="forbid"):
@@ -147,10 +150,26 @@ def hand_out_for_good(call: Call, order: str, sku: str, quantity: int) -> Receip
     return stock.reserve(call, sku, quantity, order)
 
 
+@tool(idempotent_for=stripe_refunds.KEY_LIFE, **_MONEY)
+def refund_as_seen(call: Call, order: str, charge: str, back: str, amount: Decimal, currency: str) -> Receipt:
+    """A refund that rests on a fact, and can't be undone."""
+    return _refund(call, order, charge, back, amount, currency)
+
+
+refund_as_seen.lookup(stripe_refunds.find_refund)
+
+
+@refund_as_seen.recheck
+def looked_at(call: Call) -> dict[str, bool]:
+    """Whether anybody has looked at it. So the first yes changes the fact that it rested on, and a second is asked."""
+    return {"looked at": Decision.objects.filter(gate__effect__key=call.key).exists()}
+
+
 BUDGET = Budget(steps=20, tokens=1_000, money=(Money(500, "EUR"),))
 TRADES = {
     "long": _pair(stripe_refunds.KEY_LIFE, "long"),
     "short": _pair(SHORT_LIFE, "short"),
+    "as seen": (_pair(stripe_refunds.KEY_LIFE, "seen")[0], refund_as_seen),
     "goods": (keep_aside, set_aside_for_good),
     "blind": (hand_out, hand_out_for_good),
 }
@@ -193,12 +212,37 @@ class GatedErrand(Agent):
         return None
 
 
+class WindingErrand(Agent):
+    """Waits for a word, thinks, stumbles once in each process, and acts with leave that rests on a fact."""
+
+    Input = Errand
+    budget = BUDGET
+
+    @step(retries=8)
+    def listen(self, run: RunContext) -> Next:
+        run.state["word"] = run.wait_for("word", within=hours(1))
+        return self.stumble
+
+    @step(retries=8)
+    def stumble(self, run: RunContext) -> Next:
+        run.state["advice"] = run.model(think, {"order": run.input["order"]}, tokens=THOUGHT_MAY_COST)
+        if run.ref not in Code.stumbled:
+            Code.stumbled.add(run.ref)
+            raise RuntimeError("it was not to be had yet")
+        return self.large
+
+    @step(retries=8)
+    def large(self, run: RunContext) -> Next:
+        _act(run, 1, SECOND)
+        return None
+
+
 def _act(run: RunContext, place: int, much: int) -> None:
     """Do the first (0) or second (1) act of the run's trade. A person's no is no error: the run goes on."""
     asked = run.input
     tool_, what = TRADES[asked["trade"]][place], asked["second" if place else "first"]
     with contextlib.suppress(EffectRefused):
-        if asked["trade"] in ("long", "short"):
+        if asked["trade"] in ("long", "short", "as seen"):
             money = {"amount": Decimal(much), "currency": "EUR"}
             run.effect(tool_, order=asked["order"], charge=what, back=asked["first_back"], **money)
         else:

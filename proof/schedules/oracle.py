@@ -17,7 +17,7 @@ from durable.models import Effect, LedgerEvent, Purse, Run, Wait
 from durable.states import ENDED, OPEN, EventKind, RunState, WaitState
 from proof.schedules import errand
 from proof.schedules.notes import Notes
-from proof.schedules.plan import ERRANDS, Schedule
+from proof.schedules.plan import ACTS, Schedule
 
 Entry = Mapping[str, Any]
 _SETTLED = (EventKind.APPLIED.value, EventKind.ADOPTED.value)
@@ -76,7 +76,7 @@ def _movements(
             yield f"the {act} act moved {len(found.there)} times"
         if len(found.back) > len(found.there):
             yield f"the {act} act was undone {len(found.back)} times, and had moved {len(found.there)} times"
-        if completed and schedule.reviewer != "no" and act in ERRANDS[schedule.errand] and not found.there:
+        if completed and schedule.reviewer != "no" and act in ACTS[schedule.errand] and not found.there:
             yield f"the run completed, and its {act} act never moved"
         must_be_back = run.state == RunState.COMPENSATED or (
             run.state == RunState.PARTLY_COMPENSATED and act == "first" and schedule.reviewer != "no"

@@ -11,8 +11,11 @@ from typing import Any
 from proof.schedules.classes import AT_ONCE, CLASSES, LIAR, VendorClass
 
 MOST_DEATHS = 4
-#: What a run of each kind does, in the order of the book. All but "gated" are undone in the end.
+#: What a run of each kind does, in the order of the book. Those that begin with the first act are undone in the end.
 ERRANDS = {"whole": ("first", "second"), "undone": ("first",), "gated": ("second",)}
+#: One that goes a long way round: it waits for a word, thinks, stumbles, and acts with leave that rests on a fact.
+WINDING = "winding"
+ACTS = {**ERRANDS, WINDING: ("second",)}
 #: What a vendor may do without breaking its word, and the fields that a rule of the stand-in takes for it.
 MISDEEDS: tuple[dict[str, Any], ...] = (
     {"kind": "drop"},

@@ -21,6 +21,7 @@ from proof.report import Row, Say
 from proof.schedules import workers
 from proof.schedules.classes import CLASSES, LEASE
 from proof.schedules.controls import CONTROLS
+from proof.schedules.plan import WINDING
 from proof.stage import ROOT, Stage, stage
 
 #: One a processor; each has a vendor of its own.
@@ -93,8 +94,15 @@ def singles(cls: str, *, long: bool) -> list[str]:
         orders += [f"points:{cls}:undone:{turn}" for turn in ("dropped", "lost")]
     if cls == next(iter(CLASSES)):
         orders += [f"points:{cls}:gated:{turn}" for turn in ("refused", "edited", "held")]
-        orders.append(f"points:{cls}:whole:cancelled")
+        orders += [f"points:{cls}:whole:cancelled", f"points:{cls}:{WINDING}"]
     return orders
+
+
+def enumerated(*, long: bool) -> list[str]:
+    """Return the courses of which every point is played, by the names that they bear without a death."""
+    orders = [order for cls in CLASSES for order in singles(cls, long=long)]
+    orders += [f"pairs:{cls}:{one}" for cls in (CLASSES if long else SHORT) for one in PAIRED]
+    return sorted({order.partition(":")[2].replace(":", "-") for order in orders})
 
 
 def case(say: Say, name: str) -> Row:

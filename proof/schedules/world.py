@@ -15,7 +15,7 @@ from durable.states import ENDED, RunState, WaitKind
 from local.vendor import Vendor
 from proof.schedules import clockwork, errand, person
 from proof.schedules.notes import Pen
-from proof.schedules.plan import Schedule
+from proof.schedules.plan import ACTS, WINDING, Schedule
 
 #: A schedule that needs more acts than this goes nowhere.
 MOST_ACTS = 120
@@ -24,7 +24,9 @@ CHARGES = {
     "whole": ("first", "second", "first_back"),
     "undone": ("first", "first_back"),
     "gated": ("second",),
+    WINDING: ("second",),
 }
+_AGENTS = {"gated": errand.GatedErrand.name, WINDING: errand.WindingErrand.name}
 _CUSTOMER = "a customer"
 _COLUMNS = ("ref", "state", "held", "due_at", "lease_until")
 _FORWARD = (RunState.QUEUED, RunState.RUNNING, RunState.SUSPENDED)
@@ -74,7 +76,7 @@ class World:
             self.pen.write("met", kind="lonely")
             recovery.sweep()
             return
-        order = (WaitKind.HOLD, WaitKind.ATTENTION, WaitKind.GATE, WaitKind.TIMER)
+        order = (WaitKind.HOLD, WaitKind.ATTENTION, WaitKind.GATE, WaitKind.EVENT, WaitKind.TIMER)
         self._answer(run, min(found, key=lambda wait: order.index(WaitKind(wait.kind))))
 
     def _answer(self, run: Run, wait: Wait) -> None:
@@ -85,6 +87,8 @@ class World:
                 person.attend(run, wait, self.vendor, self.pen, sweeps=self.schedule.sweeps)
             case WaitKind.GATE:
                 person.answer_gate(wait, self.pen, self.schedule.reviewer)
+            case WaitKind.EVENT:
+                waits.deliver(run.ref, wait.name, {"is": "go"}, dedupe="once")
             case _:
                 self._wait_until(run, wait.deadline)
                 recovery._close(wait)
@@ -113,17 +117,18 @@ class World:
 
     def _compensated(self, run: Run) -> bool:
         """Have a completed run undone, which is the last part of an errand. Whether there was anything to do."""
-        if run.state != RunState.COMPLETED or self.schedule.errand == "gated":
+        if run.state != RunState.COMPLETED or "first" not in ACTS[self.schedule.errand]:
             return False
         runs.compensate(run.ref, actor=person.OPERATOR, reason="the customer changed their mind")
         return True
 
     def _agent(self) -> str:
-        return (errand.GatedErrand if self.schedule.errand == "gated" else errand.Errands).name
+        return _AGENTS.get(self.schedule.errand, errand.Errands.name)
 
     def _input(self) -> dict[str, Any]:
         more = self.schedule.errand == "whole"
-        return {"trade": self.schedule.vendor.trade, "more": more, **self.pen.notes.names}
+        trade = "as seen" if self.schedule.errand == WINDING else self.schedule.vendor.trade
+        return {"trade": trade, "more": more, **self.pen.notes.names}
 
 
 def prepare(schedule: Schedule, vendor: Vendor, pen: Pen, order: str) -> None:

@@ -10,10 +10,12 @@ from durable import faults
 from proof.schedules import proving
 from proof.schedules.controls import CONTROLS
 from proof.schedules.plan import TURNS, at, drawn, named
+from tests.engine.test_dying_beside import BESIDE
+from tests.process.test_beats_beside import LATE
 
 pytestmark = pytest.mark.process
 #: What every errand that is undone passes, and what one with a gate does; others come with doubts, faults and commands.
-ALWAYS = frozenset({"start", "claim", "reserve", "bill", "freeze", "checkpoint", "intent", "outcome", "end"})
+ALWAYS = frozenset({"start", "claim", "reserve", "freeze", "checkpoint", "intent", "outcome", "end"})
 ALWAYS |= {"command", "undo"}
 GATED: frozenset[str] = frozenset({"suspend", "decision", "sent"})
 
@@ -34,6 +36,14 @@ def test_whatever_process_dies_at_whatever_point_each_act_moves_once(transaction
     random = [line for line in lines if line["order"] == "random:50:1"]
     assert {line["name"] for line in random} == {f"1:{number}" for number in range(50)}
     assert len(random) == 50
+
+
+def test_each_point_is_passed_by_an_enumerated_schedule_or_a_test_kills_there(transactional_db: Any) -> None:
+    lines = list(proving.play([f"case:{name}" for name in proving.enumerated(long=False)]))
+    assert [line for line in lines if line["violations"]] == []
+    passed = {point for line in lines for point in line["trace"]}
+    # A worker is killed over a late answer in `test_beats_beside`, everybody else in `test_dying_beside`.
+    assert set(faults.POINTS) - passed == {*LATE, *BESIDE}
 
 
 def test_each_guard_taken_out_is_found_by_the_vendors_book(transactional_db: Any) -> None:
