@@ -46,7 +46,7 @@ EFFECTS: tuple[Mutant, ...] = (
         "is None or effect.error_saved or",
         "is None or",
         suites.ROWS,
-        suites.RECONCILE,
+        suites.JUDGED,
     ),
     mutant(
         "BODY_BOUND",
@@ -108,7 +108,7 @@ EFFECTS: tuple[Mutant, ...] = (
         "+ facts.in_flight + facts.lookup_lag",
         "+ facts.lookup_lag",
         suites.VERDICTS,
-        suites.RECONCILE,
+        suites.JUDGED,
     ),
     mutant(
         "LAG",
@@ -116,7 +116,7 @@ EFFECTS: tuple[Mutant, ...] = (
         "+ facts.in_flight + facts.lookup_lag",
         "+ facts.in_flight",
         suites.VERDICTS,
-        suites.RECONCILE,
+        suites.JUDGED,
     ),
     mutant("LINK_GATED", "durable/ledger/gating.py", "(_linked(link), ", "(", suites.VERDICTS),
 )

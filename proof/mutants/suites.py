@@ -9,9 +9,9 @@ ANSWERS, RELEASE, FORKS = (
     f"{_E}test_protocol_release.py",
     f"{_E}test_protocol_forks.py",
 )
-VERDICTS, RECONCILE, CANCEL = (
+VERDICTS, JUDGED, CANCEL = (
     f"{_E}test_verdicts_engine.py",
-    f"{_E}test_reconcile.py",
+    f"{_E}test_judged.py",
     f"{_E}test_cancel.py",
 )
 WAY_BACK, MONEY, ONCE = f"{_E}test_compensation.py", f"{_E}test_money_reserved.py", f"{_E}test_once_per.py"

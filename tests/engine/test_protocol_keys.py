@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
 from approvals.models import Gate
 from approvals.states import Verdict
-from durable import steering, verdicts
+from durable import rounds, steering, vault, verdicts
 from durable.agents.desk_tools import fetch_order
+from durable.claims import claim
 from durable.digest import canonical, sha256
 from durable.errors import Conflict, EffectRefused
+from durable.ledger import Ask, Place
 from durable.models import Effect
 from durable.states import RunState
 from tests.engine import desk, people, tools
@@ -69,6 +72,18 @@ def test_a_changed_proposal_voids_the_approval_and_asks_anew(vendor: Vendor) -> 
     (gate,) = people.gates(run)
     assert (gate.round, tools.effect(run).amount_minor) == (2, 9900)
     assert Gate.objects.get(effect=gate.effect, round=1).state == "superseded"
+
+
+def test_a_new_round_shows_what_the_agent_has_said_about_it(vendor: Vendor) -> None:
+    wanted = args(vendor)
+    tools.asks((tools.wire_out, wanted))
+    run = desk.drive(tools.start())
+    people.say(run)
+    held = claim(run.ref)
+    assert held is not None
+    ask = Ask.of(tools.wire_out, {**wanted, "amount": Decimal("99.00")}, Place("pay", 1, 1))
+    effect = rounds.replace(held, tools.effect(run), replace(ask, said="the rest is due too"))
+    assert effect.said is not None and vault.read(effect.said) == "the rest is due too"
 
 
 def test_another_tool_under_the_key_voids_the_approval_too(vendor: Vendor) -> None:

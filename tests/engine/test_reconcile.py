@@ -1,104 +1,24 @@
-"""Reconciling: what a look-up says, and what time and the tool's facts make of it. The rule itself, and the sweeper."""
+"""Reconciling in a run, and by the sweeper. The rule itself is in `test_judged.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.db import OperationalError
 
-from durable import reconcile, recovery, waits
-from durable.errors import CannotSay
-from durable.ledger import Ask, Place, outcome
-from durable.models import Effect, Run
-from durable.reconcile import Adopt, Doubt, LookAgain, SendAgain, judge
+from durable import recovery, waits
+from durable.ledger import outcome
+from durable.models import Run
 from durable.states import RunState, WaitKind
-from durable.vendor import Absent, Candidates, Receipt
+from durable.vendor import Receipt
 from tests.engine import desk, people, tools
 from tests.engine.scenes import FORTY
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-ARGS = {"charge": "ch_1", "amount": Decimal("40.00")}
-RECEIPT = Receipt("re_1", Decimal("40.00"), "EUR", target="ch_1", key="run-t:pay")
-STRANGER = Receipt("re_2", Decimal("40.00"), "EUR")
-NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-def sent(ago: timedelta, **more: Any) -> Effect:
-    """An effect whose one request began so long ago; it had ten seconds."""
-    at = NOW - ago
-    columns = {"key": "run-t:pay", "sends": 1, "open_sends": 1, "recorded_at": at, "first_sent_at": at}
-    return Effect(**{**columns, "last_sent_at": at, "send_by": at + timedelta(seconds=10), **more})
-
-
-def verdict(tool: Any, answer: Any, ago: timedelta, *, may_send: bool = True, **more: Any) -> Any:
-    ask = Ask.of(tool, ARGS, Place("pay", 1, 1))
-    return judge(sent(ago, **more), ask, answer, NOW, may_send=may_send)
-
-
-SECONDS, HOURS = timedelta(seconds=1), timedelta(hours=1)
-OURS = Candidates((RECEIPT, RECEIPT))
-THEIRS = Candidates((STRANGER,))
-MUTE = CannotSay("away")
-
-
-@pytest.mark.parametrize(
-    ("tool", "answer", "ago", "follows"),
-    [
-        (tools.keyed, RECEIPT, SECONDS, Adopt),
-        (tools.unkeyed, RECEIPT, 100 * HOURS, Adopt),
-        (tools.keyed, Absent(), SECONDS, SendAgain),
-        (tools.keyed, MUTE, SECONDS, SendAgain),
-        (tools.keyed, None, SECONDS, SendAgain),
-        (tools.keyed, Absent(), 12 * HOURS - SECONDS, SendAgain),
-        (tools.keyed, Absent(), 12 * HOURS, Doubt),
-        (tools.keyed, MUTE, 12 * HOURS, Doubt),
-        (tools.keyed_briefly, Absent(), timedelta(minutes=7, seconds=29), SendAgain),
-        (tools.keyed_briefly, Absent(), timedelta(minutes=7, seconds=30), Doubt),
-        (tools.keyed, OURS, SECONDS, Doubt),
-        (tools.keyed, THEIRS, SECONDS, Doubt),
-        (tools.unkeyed, THEIRS, HOURS, Doubt),
-        (tools.unkeyed, Absent(), 44 * SECONDS, LookAgain),
-        (tools.unkeyed, Absent(), 45 * SECONDS, Doubt),
-        (tools.unkeyed, MUTE, 4 * HOURS - SECONDS, LookAgain),
-        (tools.unkeyed, MUTE, 4 * HOURS, Doubt),
-        (tools.opaque, None, SECONDS, Doubt),
-    ],
-    ids=lambda value: getattr(value, "name", None) or str(value)[:30],
-)
-def test_what_a_look_up_says_is_weighed_against_time_and_facts(
-    tool: Any, answer: Any, ago: timedelta, follows: type
-) -> None:
-    assert isinstance(verdict(tool, answer, ago), follows)
-
-
-@pytest.mark.parametrize("answer", [Absent(), MUTE, None], ids=str)
-def test_a_saved_error_ends_repeats(answer: Any) -> None:
-    assert not isinstance(verdict(tools.keyed, answer, SECONDS, error_saved=True), SendAgain)
-
-
-@pytest.mark.parametrize("answer", [Absent(), MUTE, None], ids=str)
-def test_a_run_that_is_to_stop_sends_nothing_again(answer: Any) -> None:
-    assert not isinstance(verdict(tools.keyed, answer, SECONDS, may_send=False), SendAgain)
-
-
-def test_a_repeat_waits_longer_each_time_counted_from_the_last_send() -> None:
-    pauses = [verdict(tools.keyed, None, timedelta(0), sends=n).pause for n in range(1, 6)]
-    assert pauses[0] == timedelta(0)
-    for n, pause in enumerate(pauses[1:], 1):
-        assert 0.25 * 2**n <= pause.total_seconds() <= 0.5 * 2**n
-    assert verdict(tools.keyed, None, HOURS, sends=20).pause == timedelta(0)
-
-
-def test_no_pause_is_longer_than_five_minutes() -> None:
-    assert max(reconcile.pause(n) for n in range(100)) <= timedelta(minutes=5)
-
-
-# In a run.
 
 
 def unanswered(vendor: Vendor, tool: Any = tools.unkeyed) -> Run:
@@ -178,13 +98,11 @@ def test_a_found_receipt_that_another_effect_has_is_for_a_person_and_stops_no_sw
     assert desk.effects(run) == {"pay": "in doubt"}
 
 
+@pytest.mark.parametrize("bug", [lambda: 1 // 0, lambda: "fine"], ids=["raises", "is no receipt"])
 def test_a_look_up_that_blows_up_is_an_inability_to_say(
-    vendor: Vendor, monkeypatch: pytest.MonkeyPatch
+    vendor: Vendor, monkeypatch: pytest.MonkeyPatch, bug: Callable[[], object]
 ) -> None:
-    def broken(call: Any) -> Any:
-        raise ZeroDivisionError("a bug in the adapter")
-
-    monkeypatch.setattr(tools.unkeyed, "lookup_function", broken)
+    monkeypatch.setattr(tools.unkeyed, "lookup_function", lambda call: bug())
     run = unanswered(vendor)
     tools.later(run, minutes=10)
     assert desk.effects(run) == {"pay": "pending"}
