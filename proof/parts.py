@@ -29,6 +29,7 @@ class Extent:
     rounds: int = 500
     zombies: int = 50
     kills: int = 20
+    samples: int = 20
     chaos: float = 120.0
     long: bool = False
 
@@ -64,6 +65,11 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         ),
         "zombies": Part(
             "proof.zombies", lambda extent: {"count": extent.zombies}, "workers that wake up too late"
+        ),
+        "promptness": Part(
+            "proof.promptness",
+            lambda extent: {"samples": extent.samples},
+            "how soon: three promises, measured",
         ),
         "database": Part(
             "proof.database", lambda extent: {"kills": extent.kills}, "what was acknowledged is there"

@@ -30,6 +30,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--zombies", action="store_true", help="50 workers that wake up after their lease"
         )
+        parser.add_argument(
+            "--promptness", action="store_true", help="how soon: a resume, a start, a stop, 20 of each"
+        )
         parser.add_argument("--database", action="store_true", help="20 kills of the whole database server")
         parser.add_argument(
             "--chaos", type=float, metavar="SECONDS", help="all at once (short form: 120 seconds)"
