@@ -12,26 +12,44 @@ from tests.bench import growing, kit
 from tests.bench.kit import SIZES
 from tests.bench.ours import engine
 
+_ADDRESSES = ("BENCH_DATABASE", "DATABASE_URL", "DATABASE_OWNER_URL")
+
 
 def measure() -> kit.Figures:
-    """Milliseconds a step and an effect, by the number of runs that are there already."""
-    taken: dict[int, kit.Figures] = {}
+    """Milliseconds a step and an effect, by the number of runs that are there already: the sizes take turns."""
     with kit.connect() as connection:
         for runs in growing.ENDED:
-            name = f"bench_{runs}"
-            create_database(connection, name, template=DATABASE)
-            for address in ("BENCH_DATABASE", "DATABASE_URL", "DATABASE_OWNER_URL"):
-                os.environ[address] = f"{os.environ[address].rpartition('/')[0]}/{name}"
-            found = kit.phase("ours.growth", "grown", runs)
-            assert found is not None
-            taken[runs] = found
-            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+            create_database(connection, _name(runs), template=DATABASE)
+            _phase("fill", runs)
+        connection.execute("CHECKPOINT")
+        taken = [{runs: _phase("drive", runs) for runs in growing.ENDED} for _ in range(growing.TURNS)]
+        for runs in growing.ENDED:
+            connection.execute(f"DROP DATABASE {_name(runs)} WITH (FORCE)".encode())
     return growing.table(taken)
 
 
-def grown(runs: str) -> kit.Figures:
-    """In a fresh process, on an empty database: fill it, then drive."""
+def _name(runs: int) -> str:
+    return f"bench_{runs}"
+
+
+def _phase(function: str, runs: int) -> kit.Figures:
+    """Do it in a process that speaks to the database of that size."""
+    for address in _ADDRESSES:
+        os.environ[address] = f"{os.environ[address].rpartition('/')[0]}/{_name(runs)}"
+    found = kit.phase("ours.growth", function, runs)
+    assert found is not None
+    return found
+
+
+def fill(runs: str) -> kit.Figures:
+    """Invent so many runs. What was copied in is settled before anything is measured."""
     call_command("demodata", runs=int(runs), years=1.0)
+    kit.connect().execute("VACUUM ANALYZE")
+    return {}
+
+
+def drive(runs: str) -> kit.Figures:
+    """Drive one run of steps and one of effects."""
     found: kit.Figures = {}
     for kind, agent in (("step", "bench steps"), ("effect", "bench payments, a step each")):
         engine.drive(agent, 20)
