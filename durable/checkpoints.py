@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import IntegrityError, connection
-from django.db.models import F
 
 from durable.beats import stating
 from durable.errors import BudgetExhausted, LeaseLost, Stopping
-from durable.models import Budget, Checkpoint, Message, Run
+from durable.models import Budget, Checkpoint, Run
+from durable.models.rows import answer, made
 from durable.states import ENDING, CheckpointKind
 from durable.text import check_json
 from durable.transitions import Bill, Claim
 from durable.transitions.hot import CHECKPOINT, CHECKPOINT_AND_BILL
+from durable.transitions.lives import LOAD, WRITE
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,39 @@ class Saved:
     held: bool
     deadline_over: bool
     steps_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A run as a worker takes it up: with its budget, its newest checkpoint, and whether its deadline is over."""
+
+    run: Run
+    checkpoint: Checkpoint | None
+    deadline_over: bool
+
+    def snapshot(self) -> Snapshot:
+        """Return the progress. Raises Checkpoint.DoesNotExist."""
+        if self.checkpoint is None:
+            raise Checkpoint.DoesNotExist(f"checkpoint {self.run.version} of {self.run.ref} is missing")
+        return snapshot(self.checkpoint)
+
+
+def take_up(claim: Claim) -> Loaded:
+    """Read what the worker of a run needs to go on, in one statement."""
+    row = answer(LOAD, {"run": claim.run_id})
+    assert row is not None
+    over, *rest, older = row
+    run, budget = made(Run, rest[:_RUN]), made(Budget, rest[_RUN:_BUDGET])
+    run.budget = budget
+    newest = None if rest[_BUDGET] is None else made(Checkpoint, rest[_BUDGET:])
+    if newest is not None and older is not None:
+        newest.state = json.loads(older)
+    return Loaded(run, newest, over)
+
+
+#: Where the columns of the run and of the budget end in what `LOAD` answers.
+_RUN = len(Run._meta.concrete_fields)
+_BUDGET = _RUN + len(Budget._meta.concrete_fields)
 
 
 def load(run: Run) -> Snapshot:
@@ -114,40 +150,38 @@ def save(claim: Claim, snap: Snapshot, *, sync: bool) -> Saved:
     Asynchronous commits are written at once and only don't wait for the disk. Raises LeaseLost where the token is
     stale, Stopping where the run is to end, BudgetExhausted where the steps are used up; then nothing is written.
     """
-    dump = _dump(snap.state)
-    same = dump == snap.stored
-    row = _execute(claim, _values(claim, snap, None if same else dump, sync=sync), snap)
+    values = claim.token | {"version": claim.version, "commit": "on" if sync else "off"}
+    values |= columns(snap, CheckpointKind.STEP, snap.done) | Bill.values(claim.unbilled)
+    with paid(snap), stating("checkpoint"):
+        row = answer(CHECKPOINT if claim.unbilled is None else CHECKPOINT_AND_BILL, values)
     if row is None:
         if Run.objects.get(pk=claim.run_id).state in ENDING:
             raise Stopping(f"{claim.run_ref} is to end")
         raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; checkpoint refused")
     claim.version, held, deadline_over, steps_over = row
+    claim.unbilled = None
     snap.message_count += len(snap.said)
     snap.said, snap.unwritten = [], 0
-    if not same:
-        snap.stored, snap.state_version = dump, claim.version
+    if values["state"] is not None:
+        snap.stored, snap.state_version = values["state"], claim.version
     return Saved(held, deadline_over, steps_over)
 
 
-def _values(claim: Claim, snap: Snapshot, state: str | None, *, sync: bool) -> dict[str, Any]:
-    """What the checkpoint's statement takes; `state` is None where the stored one is still true."""
+def columns(snap: Snapshot, kind: CheckpointKind, stood: tuple[str, int]) -> dict[str, Any]:
+    """Return what a statement that writes a checkpoint takes of the progress, behind the step and visit in `stood`."""
+    dump = _dump(snap.state)
+    same = dump == snap.stored  # then the stored one is still true, and is not stored again
     first_no = snap.message_count + 1
     count = snap.message_count + len(snap.said)
     return {
-        "commit": "on" if sync else "off",
         "steps": snap.unwritten,
-        "run": claim.run_id,
-        "attempt": claim.attempt,
-        "nonce": claim.nonce,
-        "version": claim.version,
-        "lease": claim.lease,
-        "kind": CheckpointKind.STEP.value,
-        "step": snap.done[0],
-        "visit": snap.done[1],
+        "kind": kind.value,
+        "step": stood[0],
+        "visit": stood[1],
         "next_step": snap.step,
         "next_visit": snap.visit,
-        "state": state,
-        "state_version": snap.state_version if state is None else None,
+        "state": None if same else dump,
+        "state_version": snap.state_version if same else None,
         "progress": json.dumps(snap.progress),
         "message_nos": list(range(first_no, count + 1)),
         "roles": [m.role for m in snap.said],
@@ -157,87 +191,31 @@ def _values(claim: Claim, snap: Snapshot, state: str | None, *, sync: bool) -> d
     }
 
 
-def _execute(claim: Claim, values: dict[str, Any], snap: Snapshot) -> tuple[Any, ...] | None:
-    """Execute, with a model's answer that waits to be on record."""
-    sql = CHECKPOINT if claim.unbilled is None else CHECKPOINT_AND_BILL
+@contextmanager
+def paid(snap: Snapshot) -> Iterator[None]:
+    """A block that writes a checkpoint. Raises BudgetExhausted where its count of steps is refused: the work since the
+    last one is not paid for, so it is not kept.
+    """
     try:
-        with stating("checkpoint"), connection.cursor() as cursor:
-            cursor.execute(sql, values | Bill.values(claim.unbilled))
-            row: tuple[Any, ...] | None = cursor.fetchone()
+        yield
     except IntegrityError as error:
-        raise _steps_spent(error, snap) from error
-    if row is not None:
-        claim.unbilled = None
-    return row
-
-
-def _steps_spent(error: IntegrityError, snap: Snapshot) -> Exception:
-    """What a refused count of steps means: the work since the last checkpoint is not paid for, so it is not kept."""
-    if "budget_steps_within" not in str(error):
-        return error
-    snap.refused = True
-    return BudgetExhausted("steps", "the steps of its budget are used up")
+        if "budget_steps_within" not in str(error):
+            raise
+        snap.refused = True
+        raise BudgetExhausted("steps", "the steps of its budget are used up") from error
 
 
 def write(run: Run, snap: Snapshot, kind: CheckpointKind, *, attempt: int) -> None:
-    """Write a checkpoint of a locked run in the caller's transaction: at a suspension, an end, or an operator's edit.
+    """Write a checkpoint of a locked run in the caller's transaction, for an operator's act. The run's row follows.
 
-    Messages and counts of steps not yet written go with it. The run's row follows. Raises BudgetExhausted; then the
-    caller's transaction must not commit.
+    Messages and counts of steps not yet written go with it. Raises BudgetExhausted; then the caller's transaction must
+    not commit.
     """
     assert connection.in_atomic_block
-    _count_steps(run, snap)
-    dump = _dump(snap.state)
-    same = dump == snap.stored
-    version = run.version + 1
-    step, visit = _stood(run, snap, kind)
-    Message.objects.bulk_create(
-        Message(branch_id=snap.branch_id, no=snap.message_count + place, role=said.role, content=said.content)
-        for place, said in enumerate(snap.said, 1)
-    )
-    snap.message_count += len(snap.said)
-    snap.said = []
-    run.budget.refresh_from_db()
-    Checkpoint.objects.create(
-        run=run,
-        version=version,
-        kind=kind.value,
-        step=step,
-        visit=visit,
-        next_step=snap.step,
-        next_visit=snap.visit,
-        attempt=attempt,
-        state=None if same else snap.state,
-        state_version=snap.state_version if same else version,
-        progress=snap.progress,
-        branch_id=snap.branch_id,
-        message_count=snap.message_count,
-        compaction_base=snap.compaction_base,
-        budget={"steps": run.budget.steps_used, "tokens": run.budget.tokens_used},
-    )
-    if not same:
-        snap.stored, snap.state_version = dump, version
-    Run.objects.filter(pk=run.pk).update(
-        version=version, step=snap.step, visit=snap.visit, message_count=snap.message_count
-    )
+    with paid(snap):
+        row = answer(WRITE, {"run": run.pk, "attempt": attempt} | columns(snap, kind, (run.step, run.visit)))
+    assert row is not None
     run.refresh_from_db()
-
-
-def _stood(run: Run, snap: Snapshot, kind: CheckpointKind) -> tuple[str, int]:
-    """Which step a checkpoint stands behind: the one that ended, was stopped, or was replaced by an operator."""
-    if kind is CheckpointKind.END:
-        return snap.done
-    return (snap.step, snap.visit) if kind is CheckpointKind.SUSPEND else (run.step, run.visit)
-
-
-def _count_steps(run: Run, snap: Snapshot) -> None:
-    if not snap.unwritten:
-        return
-    try:
-        Budget.objects.filter(pk=run.budget_id).update(steps_used=F("steps_used") + snap.unwritten)
-    except IntegrityError as error:
-        raise _steps_spent(error, snap) from error
-    snap.unwritten = 0
 
 
 def _dump(state: Any) -> str:

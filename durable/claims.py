@@ -21,11 +21,8 @@ from django.db import Error, OperationalError, connection
 from psycopg.errors import LockNotAvailable
 
 from durable import vault
-from durable.beats import committing
+from durable.beats import stating
 from durable.errors import InterlockError
-from durable.models import Attempt, Run
-from durable.models.fields import Clock
-from durable.states import AttemptEnd
 from durable.transitions import Claim, still_held
 from durable.transitions.hot import CLAIM
 
@@ -62,7 +59,7 @@ def claim(run_ref: str) -> Claim | None:
     values: dict[str, Any] = {"ref": run_ref, "nonce": nonce, "worker": worker, "lease": lease}
     values["patience"] = f"{PATIENCE / timedelta(milliseconds=1):.0f}ms"
     try:
-        with committing("claim"), connection.cursor() as cursor:
+        with stating("claim"), connection.cursor() as cursor:
             cursor.execute(CLAIM, values)
             row = cursor.fetchone()
     except OperationalError as error:
@@ -80,11 +77,6 @@ def claim(run_ref: str) -> Claim | None:
         except vault.Tampered:
             raise Unopened(taken) from None
     return taken
-
-
-def let_go(run: Run, attempt: int, how: AttemptEnd) -> None:
-    """Note in the caller's transaction how an attempt ended."""
-    Attempt.objects.filter(run=run, number=attempt, how="").update(ended_at=Clock(), how=how.value)
 
 
 class Heartbeat(threading.Thread):

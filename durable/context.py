@@ -232,7 +232,7 @@ class RunContext:
     def _wait(self, kind: WaitKind, name: str, within: timedelta) -> Wait:
         self._waits += 1
         spec = WaitSpec(kind, name, self.step, self.visit, self._waits, within)
-        found = waits.at(self._claim.run_id, spec)
+        found = None if self._first else waits.at(self._claim.run_id, spec)
         if found is None or found.state == WaitState.OPEN:
             raise Suspension(found or spec)
         return found

@@ -8,18 +8,22 @@ so.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from durable import answers, claims, compensation, forgotten, frozen, journal, rounds, vault, waits, wakeup
+from durable import answers, compensation, forgotten, journal, rounds, vault, waits, wakeup
 from durable.beats import committing
 from durable.compensation import Undone
-from durable.errors import Invalid, Stopping, Suspension, UnknownTool
+from durable.digest import canonical
+from durable.errors import Conflict, Invalid, Stopping, Suspension, UnknownTool
 from durable.journal import ENGINE
 from durable.ledger import outcome
 from durable.models import Effect, Run
 from durable.models.fields import Clock
+from durable.models.rows import answer
 from durable.reconcile import Doubt, LookAgain, Verdict, settle
-from durable.states import OPEN, AttemptEnd, Attention, EventKind, RunState, WaitKind
+from durable.states import OPEN, RUN_MOVES, AttemptEnd, Attention, EventKind, RunState, WaitKind
 from durable.transitions import Claim, hold_claim, move_run
+from durable.transitions.lives import CLOSE
 from durable.waits import OPERATOR, WaitSpec
 
 #: Workers that may be lost over an ending run before a person is asked.
@@ -99,11 +103,21 @@ def _end(claim: Claim) -> None:
 
 def _close(claim: Claim, run: Run, to: RunState, kind: EventKind, body: Mapping[str, object]) -> None:
     """Withdraw a locked run's waits, bill what it has reserved, note its end, and let it go."""
-    waits.withdraw_all(run, by=ENGINE)
-    frozen.bill_left(run)
-    journal.record(run, kind, actor=claim.actor, body=body)
-    claims.let_go(run, claim.attempt, AttemptEnd.ENDED)
-    move_run(run, to)
+    values: dict[str, Any] = {
+        **claim.token,
+        "from": run.state,
+        "to": to.value,
+        "steps": 0,
+        "how": AttemptEnd.ENDED.value,
+        "event": kind.value,
+        "teller": journal.one_line(claim.actor),
+        "body": canonical(body).decode(),
+    }
+    if to not in RUN_MOVES[RunState(run.state)]:
+        raise Conflict(f"{run.ref} is {run.state}; it cannot become {to}")
+    row = answer(CLOSE, values)
+    assert row is not None
+    run.state = to.value
 
 
 def _withdraw_unsent(claim: Claim) -> None:

@@ -17,12 +17,12 @@ from django.db import connection
 from durable.beats import stating
 from durable.errors import BudgetExhausted, LeaseLost
 from durable.ledger import Place
-from durable.models import Frozen, Run
+from durable.models import Frozen
 from durable.models.fields import Clock
 from durable.text import MAX_DEPTH, mend
 from durable.transitions import Bill, Claim
 from durable.transitions.billing import BILL, RESERVE
-from durable.transitions.hot import BILL_LEFT, KEEP
+from durable.transitions.hot import KEEP
 
 
 def at(claim: Claim, place: Place, tool: str, args_digest: str) -> Frozen | None:
@@ -116,16 +116,6 @@ def bill(claim: Claim) -> None:
         if cursor.fetchone() is None:
             raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; nothing was billed")
     claim.unbilled = None
-
-
-def bill_left(run: Run) -> None:
-    """Bill what a locked run, that is about to end, still has reserved: calls that were cut off and never repeated.
-
-    Their vendor may have billed them, so they count as spent. A reservation that nobody comes back to would stand
-    for ever, in the way of every run that shares the budget.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(BILL_LEFT, {"run": run.pk, "budget": run.budget_id})
 
 
 def _at(claim: Claim, place: Place, tool: str, args_digest: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any
 from django.db import InterfaceError, OperationalError, connection
 
 from durable import checkpoints, claims, draining, endings, frozen, plan, stepping, vault, wakeup
-from durable.checkpoints import Saved, Snapshot
+from durable.checkpoints import Loaded, Saved, Snapshot
 from durable.claims import beating
 from durable.context import GiveUp, RunContext
 from durable.errors import (
@@ -95,11 +95,13 @@ class _Driven:
 
     claim: Claim
     run: Run
+    loaded: Loaded
     snap: Snapshot | None = None
 
 
 def _drive(claim: Claim) -> None:
-    driven = _Driven(claim, Run.objects.select_related("budget").get(pk=claim.run_id))
+    loaded = checkpoints.take_up(claim)
+    driven = _Driven(claim, loaded.run, loaded)
     try:
         try:
             _go(driven)
@@ -152,10 +154,10 @@ def _forward(driven: _Driven) -> None:
         if run.held:
             raise Stopping("held")
         agent = plan.get(run.agent)
-        driven.snap = snap = checkpoints.load(run)
+        driven.snap = snap = driven.loaded.snapshot()
         agent.check_stored(run.input, snap.state)
         stepping.check_crashes(run, agent.at(snap.step))
-        stepping.check_limits(run)
+        stepping.check_limits(run, deadline_over=driven.loaded.deadline_over)
         _billed(driven, agent, snap)
     except Suspension as suspension:
         _rest(driven, suspension.waits)

@@ -11,7 +11,7 @@ import secrets
 import time
 from typing import Any
 
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 
 from durable import plan, vault, waits, wakeup
 from durable.beats import committing, stating
@@ -20,7 +20,7 @@ from durable.errors import Conflict, Invalid
 from durable.journal import one_line, record
 from durable.models import Run, Wait
 from durable.models.fields import Clock
-from durable.models.rows import made
+from durable.models.rows import answer, made
 from durable.states import ENDED, Durability, EventKind, RunState, WaitKind, WaitState
 from durable.text import check_text
 from durable.transitions import close_wait, lock_run, move_run
@@ -146,9 +146,7 @@ def _create(
         "teller": one_line(actor),
         "body": canonical({"agent": agent.name, "input": input_digest}).decode(),
     }
-    with connection.cursor() as cursor:
-        cursor.execute(START, values)
-        row = cursor.fetchone()
+    row = answer(START, values)
     return None if row is None else made(Run, row)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import threading
 from datetime import timedelta
@@ -9,25 +10,27 @@ from typing import Any
 
 from django.db import DatabaseError, connection
 
-from durable import checkpoints, claims, frozen, journal, waits
-from durable.beats import committing
+from durable import checkpoints, waits, wakeup
+from durable.beats import stating
 from durable.checkpoints import Snapshot
 from durable.context import RunContext
-from durable.digest import plain
+from durable.digest import canonical, plain
 from durable.errors import BudgetExhausted, StepTimeout, Stopping, Suspension
-from durable.journal import ENGINE
-from durable.models import Budget, Effect, Run
-from durable.models.fields import Clock
+from durable.journal import one_line
+from durable.models import Effect, Run
+from durable.models.rows import answer
 from durable.plan import Step
-from durable.states import ENDING, OPEN, AttemptEnd, Attention, CheckpointKind, EventKind, RunState, WaitKind
+from durable.states import ENDING, OPEN, AttemptEnd, Attention, CheckpointKind, EventKind, WaitKind
 from durable.suspending import stuck
 from durable.text import cut, mend
-from durable.transitions import Claim, hold_claim, move_run
+from durable.transitions import Claim, look
+from durable.transitions.lives import END, FAIL, RETRY
 from durable.waits import OPERATOR, WaitSpec
 
 DEADLINE_OVER = "its deadline is over; no further step starts"
 STEPS_USED = "the steps of its budget are used up"
 
+_OPEN = [state.value for state in OPEN]
 _LONGEST_BACKOFF = timedelta(minutes=5)
 _MOST_DOUBLINGS = 20
 _LONGEST_SENTENCE = 1_000
@@ -86,9 +89,9 @@ def check_crashes(run: Run, step: Step) -> None:
         raise Suspension(attention(Attention.CRASH_LOOP, sentence))
 
 
-def check_limits(run: Run) -> None:
+def check_limits(run: Run, *, deadline_over: bool) -> None:
     """Refuse to begin where the budget's steps or deadline are over."""
-    if Budget.objects.filter(pk=run.budget_id, deadline__lte=Clock()).exists():
+    if deadline_over:
         raise spent("deadline", DEADLINE_OVER)
     if run.budget.steps_limit is not None and run.budget.steps_used >= run.budget.steps_limit:
         raise spent("steps", STEPS_USED)
@@ -121,21 +124,23 @@ def retry(claim: Claim, step: Step, snap: Snapshot, error: Exception, place: str
     Raises Stopping for a run that is to end: there nothing is executed again.
     """
     sentence = _sentence(f"step {snap.step} failed: {_words_of(error)}", place)
-    with committing("retry"):
-        run = hold_claim(claim)
-        if run.state in ENDING:
-            raise Stopping(f"{run.ref} is {run.state}")
-        spent_all = run.tries + run.crashes >= step.facts.retries
-        if not spent_all:
-            claims.let_go(run, claim.attempt, AttemptEnd.RETRYING)
-            later = min(step.facts.backoff * 2 ** min(run.tries, _MOST_DOUBLINGS), _LONGEST_BACKOFF)
-            counted = {"tries": run.tries + 1, "error": sentence}
-            if run.held:
-                move_run(run, RunState.SUSPENDED, **counted)
-            else:
-                move_run(run, RunState.QUEUED, due_at=Clock() + later, **counted)
-    if spent_all:
-        stuck(claim, Attention.RETRIES, sentence)
+    values: dict[str, Any] = {
+        **claim.token,
+        "how": AttemptEnd.RETRYING.value,
+        "retries": step.facts.retries,
+        "backoff": step.facts.backoff,
+        "doublings": _MOST_DOUBLINGS,
+        "longest": _LONGEST_BACKOFF,
+        "error": sentence,
+    }
+    with stating("retry"):
+        put_off = answer(RETRY, values)
+    if put_off is not None:
+        return
+    run = look(claim)
+    if run.state in ENDING:
+        raise Stopping(f"{run.ref} is {run.state}")
+    stuck(claim, Attention.RETRIES, sentence)
 
 
 def _sentence(words: str, place: str = "") -> str:
@@ -176,13 +181,12 @@ def give_up(claim: Claim, snap: Snapshot, words: str) -> None:
             checkpoints.save(claim, snap, sync=False)
         except BudgetExhausted:
             snap.refused = True  # it fails from the checkpoint before
-    with committing("failing"):
-        run = hold_claim(claim)
-        if run.state in ENDING:
-            raise Stopping(f"{run.ref} is {run.state}")
-        claims.let_go(run, claim.attempt, AttemptEnd.ENDED)
-        move_run(run, RunState.FAILING, error=_sentence(words), due_at=Clock(), lease_until=None, worker="")
-        waits.wake(run)
+    with stating("failing"):
+        turned = answer(FAIL, {**claim.token, "how": AttemptEnd.ENDED.value, "error": _sentence(words)})
+    if turned is None:
+        run = look(claim)
+        raise Stopping(f"{run.ref} is {run.state}")
+    wakeup.announce(claim.run_ref)
 
 
 def complete(claim: Claim, snap: Snapshot, context: RunContext) -> None:
@@ -190,22 +194,31 @@ def complete(claim: Claim, snap: Snapshot, context: RunContext) -> None:
 
     Raises Stopping for a run that is held or to end, BudgetExhausted where its last step is one too many.
     """
-    left = Effect.objects.filter(run_id=claim.run_id, state__in=[s.value for s in OPEN]).first()
-    if left is not None:
-        raise Suspension(
-            attention(
-                Attention.NOT_ASKED_AGAIN, f"{left.key} is still {left.state}; the run can't end over it"
-            )
-        )
     final = snap.copied()
     checkpoints.advance(final, "", context.state, context.said)
-    with committing("end"):
-        run = hold_claim(claim)
-        if run.held or run.state in ENDING:
-            raise Stopping(f"{run.ref} is to stop")
-        checkpoints.write(run, final, CheckpointKind.END, attempt=claim.attempt)
-        waits.withdraw_all(run, by=ENGINE)
-        frozen.bill_left(run)
-        journal.record(run, EventKind.COMPLETED, actor=claim.actor, body={"attempt": claim.attempt})
-        claims.let_go(run, claim.attempt, AttemptEnd.ENDED)
-        move_run(run, RunState.COMPLETED, result=plain(context.result, "result"), error="")
+    result = plain(context.result, "result")
+    values: dict[str, Any] = {
+        **claim.token,
+        "version": claim.version,
+        "how": AttemptEnd.ENDED.value,
+        "result": None if result is None else json.dumps(result),
+        "open": _OPEN,
+        "event": EventKind.COMPLETED.value,
+        "teller": one_line(claim.actor),
+        "body": canonical({"attempt": claim.attempt}).decode(),
+    }
+    with checkpoints.paid(final), stating("end"):
+        ended = answer(END, values | checkpoints.columns(final, CheckpointKind.END, final.done))
+    if ended is None:
+        raise _unended(claim)
+
+
+def _unended(claim: Claim) -> BaseException:
+    """Return why a run could not end: what its worker is to turn to instead. Raises LeaseLost."""
+    run = look(claim)
+    left = Effect.objects.filter(run=run, state__in=_OPEN).first()
+    if left is not None:
+        sentence = f"{left.key} is still {left.state}; the run can't end over it"
+        return Suspension(attention(Attention.NOT_ASKED_AGAIN, sentence))
+    # A hold may be over by now: then nothing stops the run, and it is queued again at once.
+    return Stopping(f"{run.ref} is to stop")

@@ -7,15 +7,17 @@ instead of suspended.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from durable import claims, waits, wakeup
+from durable import waits, wakeup
 from durable.beats import committing
-from durable.checkpoints import Snapshot, write
+from durable.checkpoints import Snapshot, columns, paid
 from durable.errors import Stopping
 from durable.models import Run, Stop, Wait
-from durable.models.fields import Clock
+from durable.models.rows import answer
 from durable.states import ENDING, AttemptEnd, Attention, CheckpointKind, RunState, WaitKind, WaitState
-from durable.transitions import Claim, hold_claim, move_run
+from durable.transitions import Claim, hold_claim
+from durable.transitions.lives import REST, REST_AT
 from durable.waits import WaitSpec
 
 
@@ -37,14 +39,10 @@ def suspend(
         run = hold_claim(claim)
         if run.state in ENDING and not ending:
             raise Stopping(f"{run.ref} is {run.state}")
-        opened = [_wait(run, reason) for reason in reasons]
-        if snap is not None and not snap.refused:
-            write(run, snap, CheckpointKind.SUSPEND, attempt=claim.attempt)
+        still = [_wait(run, reason).state == WaitState.OPEN for reason in reasons]
+        kept = snap if snap is not None and not snap.refused else None
         # Without anything open to wait for, whatever it was has been answered already.
-        still = [wait.state == WaitState.OPEN for wait in opened]
-        _rest(run, answered=not all(still) or not still)
-        claims.let_go(run, claim.attempt, how)
-    return RunState(run.state)
+        return _rest(run, claim, kept, how, answered=not all(still) or not still)
 
 
 def hand_back(claim: Claim, snap: Snapshot | None) -> RunState:
@@ -90,15 +88,16 @@ def _lifted(stop: int | None) -> bool:
     return stop is not None and not Stop.objects.select_for_update().filter(pk=stop, lifted_at=None).exists()
 
 
-def _rest(run: Run, *, answered: bool) -> None:
-    answered = answered and not run.held
-    if run.state in ENDING:
-        Run.objects.filter(pk=run.pk).update(
-            lease_until=None, worker="", due_at=Clock() if answered else None
-        )
-    elif answered:
-        move_run(run, RunState.QUEUED)
+def _rest(run: Run, claim: Claim, snap: Snapshot | None, how: AttemptEnd, *, answered: bool) -> RunState:
+    """Put a locked run down, with a checkpoint where there is progress to keep. One that is held is not due."""
+    due = answered and not run.held
+    values: dict[str, Any] = {**claim.token, "how": how.value, "due": due}
+    if snap is None:
+        row = answer(REST, values)
     else:
-        move_run(run, RunState.SUSPENDED)
-    if answered:
+        with paid(snap):
+            row = answer(REST_AT, values | columns(snap, CheckpointKind.SUSPEND, (snap.step, snap.visit)))
+    assert row is not None
+    if due:
         wakeup.announce(run.ref)
+    return RunState(row[0])

@@ -7,6 +7,7 @@ whoever comes second sees the other.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -19,9 +20,11 @@ from durable.beats import committing
 from durable.errors import Conflict, Invalid, NotFound
 from durable.models import Effect, Run, Signal, Wait
 from durable.models.fields import Clock
+from durable.models.rows import answer, made
 from durable.states import ENDED, Attention, EventKind, RunState, WaitKind, WaitState
 from durable.text import check_json, check_text, mend
 from durable.transitions import close_wait, lock_run, move_run
+from durable.transitions.lives import WAIT, WAIT_AT
 
 #: Who looks at what is stuck.
 OPERATOR = "operator"
@@ -45,23 +48,16 @@ class WaitSpec:
 
 def open_wait(run: Run, spec: WaitSpec) -> Wait:
     """Open a wait of a locked run, or return the one that is open already at this place."""
-    wait, _ = Wait.objects.get_or_create(
-        run=run,
-        kind=spec.kind.value,
-        name=spec.name,
-        step=spec.step,
-        visit=spec.visit,
-        ordinal=spec.ordinal,
-        state=WaitState.OPEN.value,
-        defaults={
-            "effect": spec.effect,
-            "waits_for": spec.waits_for,
-            "detail": spec.detail,
-            "deadline": None if spec.within is None else Clock() + spec.within,
-        },
-    )
-    if spec.within is not None:
-        wait.refresh_from_db(fields=["deadline", "opened_at"])
+    values = _place(run.pk, spec) | {
+        "effect": None if spec.effect is None else spec.effect.pk,
+        "waits_for": spec.waits_for,
+        "detail": json.dumps(spec.detail),
+        "within": spec.within,
+    }
+    row = answer(WAIT, values)
+    assert row is not None
+    wait = made(Wait, row)
+    wait.run = run
     return wait
 
 
@@ -144,30 +140,24 @@ def open_waits(run: Run, kind: WaitKind | None = None) -> list[Wait]:
 
 def at(run_id: int, spec: WaitSpec) -> Wait | None:
     """Return the wait at a spec's place, open or over: a re-executed step finds its own again."""
-    place = {
+    row = answer(WAIT_AT, _place(run_id, spec))
+    return None if row is None else made(Wait, row)
+
+
+def _place(run_id: int, spec: WaitSpec) -> dict[str, Any]:
+    return {
+        "run": run_id,
         "kind": spec.kind.value,
         "name": spec.name,
         "step": spec.step,
         "visit": spec.visit,
         "ordinal": spec.ordinal,
     }
-    return Wait.objects.filter(run_id=run_id, **place).order_by("-id").first()
 
 
 def of_effect(effect: Effect) -> list[Wait]:
     """Return the open waits that are about an effect."""
     return list(Wait.objects.filter(effect_id=effect.pk, state=WaitState.OPEN.value).order_by("id"))
-
-
-def withdraw_all(run: Run, *, by: str, keep: frozenset[WaitKind] = frozenset()) -> list[Wait]:
-    """Withdraw the open waits of a locked run that is about to end or be cancelled. Returns those withdrawn.
-
-    An alarm stays: what it says about the world is no less true when the run is over.
-    """
-    gone = [w for w in open_waits(run) if w.kind not in keep and not is_alarm(w)]
-    for wait in gone:
-        close_wait(wait, WaitState.WITHDRAWN, by=by)
-    return gone
 
 
 def is_alarm(wait: Wait) -> bool:

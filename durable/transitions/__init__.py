@@ -10,7 +10,17 @@ and raises LeaseLost.
 
 from __future__ import annotations
 
-from durable.transitions.claim import Bill, Claim, hold_claim, lock_run, still_held
+from durable.transitions.claim import Bill, Claim, hold_claim, lock_run, look, still_held
 from durable.transitions.moves import close_wait, move_effect, move_run
 
-__all__ = ["Bill", "Claim", "close_wait", "hold_claim", "lock_run", "move_effect", "move_run", "still_held"]
+__all__ = [
+    "Bill",
+    "Claim",
+    "close_wait",
+    "hold_claim",
+    "lock_run",
+    "look",
+    "move_effect",
+    "move_run",
+    "still_held",
+]

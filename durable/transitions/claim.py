@@ -16,6 +16,8 @@ from durable import clock
 from durable.beats import stating
 from durable.errors import LeaseLost, NotFound
 from durable.models import Run
+from durable.models.fields import Clock
+from durable.models.rows import answer, columns, made
 from durable.transitions.fence import FENCED
 
 
@@ -93,6 +95,9 @@ class Claim:
         return self.worker
 
 
+_HOLD = f"{FENCED} RETURNING {columns(Run, 'r')}"
+
+
 def lock_run(ref: str) -> Run:
     """Lock the run's row for the caller's transaction and return it. Raises NotFound."""
     try:
@@ -103,15 +108,24 @@ def lock_run(ref: str) -> Run:
 
 def hold_claim(claim: Claim) -> Run:
     """Lock the run for a write of its worker, and push its lease out. Raises LeaseLost for a stale token."""
-    rows = list(
-        Run.objects.raw(
-            f"{FENCED} RETURNING *",
-            claim.token,
-        )
-    )
-    if not rows:
-        raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; nothing was written")
-    return rows[0]
+    row = answer(_HOLD, claim.token)
+    if row is None:
+        raise _stale(claim)
+    return made(Run, row)
+
+
+def look(claim: Claim) -> Run:
+    """Return the run as it is, without a lock: why did a statement of its worker change nothing? Raises LeaseLost."""
+    run = Run.objects.filter(
+        pk=claim.run_id, attempt=claim.attempt, nonce=claim.nonce, lease_until__gt=Clock()
+    ).first()
+    if run is None:
+        raise _stale(claim)
+    return run
+
+
+def _stale(claim: Claim) -> LeaseLost:
+    return LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; nothing was written")
 
 
 def still_held(claim: Claim) -> bool:

@@ -1,9 +1,8 @@
 """The fused statements of the hot path: one round trip and one commit each, however long the run.
 
-`CLAIM` takes a due run; `CHECKPOINT` ends a step; `KEEP` freezes what a read returned; `BILL_LEFT` settles tokens where
-a run ends. Each checks and writes in one statement, so that no reader ever sees half of it. The answer of `CHECKPOINT`
-tells the worker what it must know before the next step: whether the deadline is over and whether an operator holds
-the run.
+`CLAIM` takes a due run; `CHECKPOINT` ends a step; `KEEP` freezes what a read returned. Each checks and writes in one
+statement, so that no reader ever sees half of it. The answer of `CHECKPOINT` tells the worker what it must know before
+the next step: whether the deadline is over and whether an operator holds the run.
 """
 
 from __future__ import annotations
@@ -45,6 +44,21 @@ SELECT t.id, t.attempt, t.version, k.wrapped
 FROM taken t JOIN durable_sealkey k ON k.run_id = t.id
 """
 
+#: What a checkpoint writes beside the run's row (`fenced`), which has followed it, and the budget's (`spent`). It lacks
+#: its last bracket: another part may follow.
+WRITTEN = """said AS (
+    INSERT INTO durable_message (branch_id, no, role, content)
+    SELECT fenced.branch_id, m.no, m.role, m.content
+    FROM fenced, unnest(%(message_nos)s::int[], %(roles)s::text[], %(contents)s::jsonb[]) AS m (no, role, content)
+), written AS (
+    INSERT INTO durable_checkpoint (run_id, version, kind, step, visit, next_step, next_visit, attempt, state,
+        state_version, progress, branch_id, message_count, compaction_base, budget)
+    SELECT fenced.id, fenced.version, %(kind)s, %(step)s, %(visit)s, %(next_step)s, %(next_visit)s, %(attempt)s,
+        %(state)s::jsonb, coalesce(%(state_version)s::int, fenced.version), %(progress)s::jsonb, fenced.branch_id,
+        %(message_count)s, %(compaction_base)s,
+        jsonb_build_object('steps', spent.steps_used, 'tokens', spent.tokens_used)
+    FROM fenced, spent"""
+
 _CHECKPOINT = """
 WITH mode AS (
     SELECT set_config('synchronous_commit', %(commit)s, true)
@@ -60,30 +74,20 @@ WITH mode AS (
 ), spent AS (
     UPDATE durable_budget b SET steps_used = b.steps_used + %(steps)s{tokens} FROM fenced WHERE b.id = fenced.budget_id
     RETURNING b.steps_used, b.steps_limit, b.tokens_used, b.deadline
-), said AS (
-    INSERT INTO durable_message (branch_id, no, role, content)
-    SELECT fenced.branch_id, m.no, m.role, m.content
-    FROM fenced, unnest(%(message_nos)s::int[], %(roles)s::text[], %(contents)s::jsonb[]) AS m (no, role, content)
-), written AS (
-    INSERT INTO durable_checkpoint (run_id, version, kind, step, visit, next_step, next_visit, attempt, state,
-        state_version, progress, branch_id, message_count, compaction_base, budget)
-    SELECT fenced.id, fenced.version, %(kind)s, %(step)s, %(visit)s, %(next_step)s, %(next_visit)s, %(attempt)s,
-        %(state)s::jsonb, coalesce(%(state_version)s::int, fenced.version), %(progress)s::jsonb, fenced.branch_id,
-        %(message_count)s, %(compaction_base)s,
-        jsonb_build_object('steps', spent.steps_used, 'tokens', spent.tokens_used)
-    FROM fenced, spent{kept}
+), {written}{kept}
 )
 SELECT fenced.version, fenced.held, coalesce(spent.deadline <= clock_timestamp(), false),
        spent.steps_limit IS NOT NULL AND spent.steps_used >= spent.steps_limit
 FROM fenced, spent
 """
 
-CHECKPOINT = _CHECKPOINT.format(tokens="", kept="")
+CHECKPOINT = _CHECKPOINT.format(tokens="", written=WRITTEN, kept="")
 #: The same, with a model's answer that waits to be on record.
 CHECKPOINT_AND_BILL = _CHECKPOINT.format(
     tokens=""",
         tokens_reserved = b.tokens_reserved - %(bill_reserved)s::bigint,
         tokens_used = b.tokens_used + %(bill_tokens)s::bigint""",
+    written=WRITTEN,
     kept=KEPT.format(run="fenced"),
 )
 
@@ -105,16 +109,4 @@ ON CONFLICT (run_id, step, visit, ordinal) DO UPDATE
 SET tool = excluded.tool, args_digest = excluded.args_digest, result = excluded.result, answered = true, reserved = 0,
     tokens = durable_frozen.tokens + durable_frozen.reserved,
     fetched_at = excluded.fetched_at, fresh_until = excluded.fresh_until
-"""
-
-BILL_LEFT = """
-WITH cut_off AS (
-    SELECT id, reserved FROM durable_frozen WHERE run_id = %(run)s AND reserved > 0 FOR UPDATE
-), billed AS (
-    UPDATE durable_frozen f SET tokens = f.tokens + cut_off.reserved, reserved = 0 FROM cut_off WHERE f.id = cut_off.id
-)
-UPDATE durable_budget b SET tokens_reserved = b.tokens_reserved - total.reserved,
-    tokens_used = b.tokens_used + total.reserved
-FROM (SELECT sum(reserved) AS reserved FROM cut_off) total
-WHERE b.id = %(budget)s AND total.reserved IS NOT NULL
 """

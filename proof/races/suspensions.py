@@ -155,7 +155,7 @@ def _answers_not_read_again() -> Iterator[None]:
     with (
         unguarded.replaced(waits, "waiting_signal", lambda *_: None),
         unguarded.replaced(protocol, "_wait_on", wait_on),
-        unguarded.replaced(suspending, "_rest", lambda run, *, answered: rest(run, answered=False)),
+        unguarded.replaced(suspending, "_rest", lambda *run, answered: rest(*run, answered=False)),
     ):
         yield
 

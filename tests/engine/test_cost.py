@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -12,8 +13,8 @@ import psycopg
 import pytest
 from django.db import connection
 
-from durable import faults, runner
-from durable.author import Budget, Money, Next, RunContext, step
+from durable import faults, runner, vault
+from durable.author import Budget, GiveUp, Money, Next, RunContext, step
 from durable.models import Checkpoint, Run
 from durable.states import RunState
 from local.pytest_plugin import SHARED
@@ -114,6 +115,52 @@ def test_a_start_is_one_statement(meter: Meter, key: str | None) -> None:
     meter.end()
     assert len(meter.statements) == 1, meter.statements
     assert _values(run) == _values(Run.objects.get(ref=run.ref))
+
+
+@step
+def nothing(self: Any, run: RunContext) -> Next:
+    """End."""
+    return None
+
+
+@step
+def nap(self: Any, run: RunContext) -> Next:
+    """Wait for a timer."""
+    run.sleep(timedelta(hours=1))
+    return None
+
+
+@step
+def stumble(self: Any, run: RunContext) -> Next:
+    """Fail."""
+    raise ValueError("no")
+
+
+@step
+def despair(self: Any, run: RunContext) -> Next:
+    """Give up."""
+    raise GiveUp("no")
+
+
+@pytest.mark.parametrize(
+    ("does", "statements", "state"),
+    [
+        (nothing, 1, RunState.COMPLETED),
+        (nap, 3, RunState.SUSPENDED),
+        (stumble, 1, RunState.QUEUED),
+        (despair, 1, RunState.FAILING),
+    ],
+)
+def test_a_run_is_taken_up_with_two_statements_and_put_down_with_few(
+    meter: Meter, does: Any, statements: int, state: RunState
+) -> None:
+    run = agents.run_of(does)
+    vault.prove()
+    meter.begin()
+    desk.drive(run)
+    meter.end()
+    reread = 1  # `desk.drive` looks at what has become of it
+    assert (run.state, len(meter.statements) - reread) == (state, 2 + statements), meter.statements
 
 
 def _values(run: Run) -> dict[str, Any]:

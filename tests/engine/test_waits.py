@@ -10,11 +10,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from durable import claims, faults, recovery, runs, suspending, waits
+from durable import claims, faults, recovery, runs, suspending, transitions, waits
 from durable.author import EventTimeout, Next, RunContext, hours, minutes, step
 from durable.errors import Conflict, Invalid, NotFound
 from durable.models import Run, Signal, Wait
 from durable.states import RunState, WaitKind
+from durable.transitions import Claim
 from durable.waits import WaitSpec
 from tests.engine import agents, desk
 
@@ -146,17 +147,15 @@ def test_an_event_after_the_time_was_over_is_not_taken_for_the_one_that_was_wait
 
 def test_an_event_that_comes_while_the_run_is_about_to_suspend_is_not_lost() -> None:
     run = listener()
-    read = waits.at
+    hold = transitions.hold_claim
 
-    def late(run_id: int, spec: WaitSpec) -> Wait | None:
-        """The step has looked and found nothing: now the event comes."""
-        found = read(run_id, spec)
-        if not Signal.objects.exists():
-            desk.meanwhile(lambda: waits.deliver(run.ref, "parcel", 1, dedupe="a"))
-        return found
+    def late(claim: Claim) -> Run:
+        """The step has found nothing and is about to wait: now the event comes."""
+        desk.meanwhile(lambda: waits.deliver(run.ref, "parcel", 1, dedupe="a"))
+        return hold(claim)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(waits, "at", late)
+        patch.setattr(suspending, "hold_claim", late)
         desk.drive(run)
     assert run.state == RunState.QUEUED
     desk.drive(run)
