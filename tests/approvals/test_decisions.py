@@ -111,6 +111,15 @@ def test_asking_back_keeps_the_gate_undecided_until_somebody_answers() -> None:
     assert answer(bob, second).verdict == "approve"
 
 
+def test_what_was_asked_back_may_be_rejected_before_it_is_answered() -> None:
+    alice, gate, other = factories.person("alice"), factories.gate(), factories.gate()
+    answer(alice, gate, ASK_BACK)
+    assert answer(alice, gate, REJECT).verdict == "reject"
+    gate.refresh_from_db()
+    other.refresh_from_db()
+    assert (gate.state, other.state) == ("rejected", "open")
+
+
 def test_a_reviewer_does_not_answer_the_question_of_a_reviewer() -> None:
     alice, bob, gate = factories.person("alice"), factories.person("bob"), factories.gate()
     answer(alice, gate, ASK_BACK)

@@ -242,8 +242,9 @@ def test_a_run_that_kills_its_workers_is_put_before_a_person() -> None:
         (4, "lost"),
         (5, "suspended"),
     ]
+    assert not Attempt.objects.filter(run=run, ended_at=None).exists()
     kinds = [event.kind for event in journal.events(run.ref)]
-    assert kinds.count("attempt lost") == 4
+    assert (kinds.count("attempt lost"), kinds.count("resumed")) == (4, 4)
 
 
 def test_a_step_that_gets_done_forgives_the_crashes_before_it() -> None:

@@ -37,6 +37,7 @@ MODULES = (
 )
 #: The tests that run for a change, where they reach it: those of the engine and of decisions that run in one process.
 TESTS = (
+    "tests/durable/test_moves.py",
     "tests/durable/test_proposals.py",
     "tests/engine",
     *(f"tests/approvals/test_{name}.py" for name in ("gatekeeper", "decisions", "decision_races")),
