@@ -13,7 +13,7 @@ import pytest
 
 from proof.model.guards import Guard
 from proof.mutants.catalogue import ALL
-from proof.mutants.lines import change
+from proof.mutants.lines import change, constants
 from proof.mutants.lines.change import Source
 from proof.mutants.lines.finding import changes
 from proof.mutants.lines.transplant import transplant
@@ -78,31 +78,42 @@ def opened(done):
     yield done
     done.append("shut")
 '''
-USING = "from breakable import FIND, LIMIT, Seat, allowed, opened\n"
+USING = """
+from shop.breakable import FIND, LIMIT, Seat, allowed, opened
+MANY = f"{FIND} AND free > {LIMIT}"
+FEW = [MANY.lower()]
+"""
 
 
 @pytest.fixture
 def using(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A module that has imported by name what stands in `breakable`."""
-    (tmp_path / "breakable.py").write_text(BREAKABLE)
-    (tmp_path / "using.py").write_text(USING)
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "breakable.py").write_text(BREAKABLE)
+    (shop / "using.py").write_text(USING)
     monkeypatch.setattr(change, "ROOT", tmp_path)
+    monkeypatch.setattr(constants, "PACKAGES", ("shop",))
+    constants.definitions.cache_clear()
     monkeypatch.syspath_prepend(tmp_path)
-    yield importlib.import_module("using")
-    for name in ("using", "breakable"):
+    yield importlib.import_module("shop.using")
+    for name in ("shop.using", "shop.breakable", "shop"):
         sys.modules.pop(name)
+    constants.definitions.cache_clear()
 
 
 def put(kind: str, new: str) -> None:
     """Put the only such change into this process."""
-    found = [one for one in changes(Source("breakable.py")) if (one.kind, one.new) == (kind, new)]
+    found = [one for one in changes(Source("shop/breakable.py")) if (one.kind, one.new) == (kind, new)]
     assert len(found) == 1, [one.told() for one in found]
     transplant(found[0])
 
 
 def test_conditions_operands_and_answers_are_broken_and_docstrings_are_not(using: Any) -> None:
     where = BREAKABLE.count("\n", 0, BREAKABLE.index("def allowed"))
-    found = {(one.kind, one.new) for one in changes(Source("breakable.py")) if where < one.line < where + 7}
+    found = {
+        (one.kind, one.new) for one in changes(Source("shop/breakable.py")) if where < one.line < where + 7
+    }
     assert found == {
         ("condition fixed", "True"),
         ("condition fixed", "False"),
@@ -117,7 +128,9 @@ def test_conditions_operands_and_answers_are_broken_and_docstrings_are_not(using
 
 
 def test_conditions_locks_and_operators_of_sql_are_broken(using: Any) -> None:
-    found = {(one.kind, one.new) for one in changes(Source("breakable.py")) if one.kind.startswith("SQL")}
+    found = {
+        (one.kind, one.new) for one in changes(Source("shop/breakable.py")) if one.kind.startswith("SQL")
+    }
     assert found == {
         ("SQL condition dropped", "(owner = %(owner)s OR true)"),
         ("SQL condition dropped", "(price < 5 OR true)"),
@@ -135,6 +148,7 @@ def test_a_change_is_felt_by_whoever_had_imported_the_function_before(using: Any
 def test_a_change_is_felt_in_constants_methods_and_context_managers(using: Any) -> None:
     put("SQL lock dropped", "")
     assert "FOR UPDATE" not in using.FIND
+    assert "FOR UPDATE" not in using.MANY and "for update" not in using.FEW[0]
     assert using.Seat(4).good
     put("comparison changed", "(self.row <= LIMIT)")
     assert using.Seat(5).good

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from proof.mutants.lines import operators, sql
+from proof.mutants.lines import constants, operators, sql
 from proof.mutants.lines.change import Change, Source
 
 _QUOTE = re.compile(r"[a-zA-Z]*(\"\"\"|'''|\"|')")
@@ -61,19 +61,12 @@ def _change(source: Source, top: ast.stmt, start: int, end: int, new: str, kind:
         elif line < inside[-1].body[0].lineno:  # a default: it is of use when the function runs
             lines = (inside[-1].body[0].lineno, inside[-1].end_lineno or line)
     else:
-        names = tuple(sorted(_assigned(top)))
+        names = tuple(constants.assigned(top))
     return Change(source.path, line, kind, source.text[start:end], new, start, end, lines, names)
 
 
 def _holds(function: ast.FunctionDef, first: int, last: int) -> bool:
     return function.lineno <= first and last <= (function.end_lineno or 0)
-
-
-def _assigned(top: ast.stmt) -> Iterator[str]:
-    targets = top.targets if isinstance(top, ast.Assign) else [getattr(top, "target", None)]
-    for target in targets:
-        if isinstance(target, ast.Name):
-            yield target.id
 
 
 def _read(text: str) -> str:

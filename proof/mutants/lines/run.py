@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from proof.mutants.lines import constants
 from proof.mutants.lines.change import ROOT, Change, Source
 from proof.mutants.lines.finding import changes
 from proof.mutants.lines.session import TASK
@@ -199,7 +200,8 @@ class Reach:
 
     def tests(self, change: Change) -> set[str]:
         if change.names:
-            return {test for path, line in _saying(change.names) for test in self._at(path, line, line)}
+            names = sorted(constants.following(change.names))
+            return {test for path, line in _saying(names) for test in self._at(path, line, line)}
         return self._at(change.path, *change.lines)
 
     def _at(self, path: str, first: int, last: int) -> set[str]:
@@ -210,7 +212,7 @@ class Reach:
 def _saying(names: Sequence[str]) -> Iterator[tuple[str, int]]:
     """The lines of the product that say one of the names."""
     said = re.compile(rf"\b({'|'.join(map(re.escape, names))})\b")
-    for package in ("durable", "approvals"):
+    for package in constants.PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             for n, line in enumerate(path.read_text().splitlines(), 1):
                 if said.search(line):

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from proof.mutants.lines.change import ROOT
+from proof.mutants.lines.constants import PACKAGES
 from proof.mutants.lines.trying import Trier
 
 #: In the environment: the file that says what is to be done.
 TASK = "INTERLOCK_MUTANTS_TASK"
-_PACKAGES = ("durable", "approvals")
 
 
 @dataclass(eq=False)
@@ -52,7 +52,7 @@ def _map(items: list[pytest.Item], watcher: Watcher) -> dict[str, Any]:
     """Run tests one by one; return seconds by test, the tests that run each line, and those that fail unbroken."""
     import coverage
 
-    cov = coverage.Coverage(data_file=None, config_file=False, source_pkgs=list(_PACKAGES))
+    cov = coverage.Coverage(data_file=None, config_file=False, source_pkgs=list(PACKAGES))
     cov.set_option("run:disable_warnings", ["module-not-measured", "already-imported"])
     cov.start()
     for n, item in enumerate(items):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
+from collections.abc import Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
+from proof.mutants.lines import constants
 from proof.mutants.lines.change import Change, Source
 
 
@@ -25,9 +27,7 @@ def transplant(change: Change) -> None:
     Only the module's own statement that holds it is executed anew, in a copy of the module's names, and what it defines
     goes into the old objects, so that nothing else becomes another object than it was.
     """
-    module = importlib.import_module(
-        change.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    )
+    module = importlib.import_module(_module_name(change.path))
     broken = ast.parse(change.applied(Source(change.path).text))
     holding = [top for top in broken.body if _first(top) <= change.line <= (top.end_lineno or 0)]
     if len(holding) != 1:
@@ -42,10 +42,32 @@ def transplant(change: Change) -> None:
     if isinstance(top, (ast.FunctionDef, ast.ClassDef)):
         _replace(vars(module)[top.name], names[top.name])
         return
-    for name in change.names:
-        _put_everywhere(module, name, names[name])
     if not change.names:
         raise Untried("its statement gives nothing a name")
+    for name in change.names:
+        _put_everywhere(module, name, names[name])
+    _follow(change.names)
+
+
+def _module_name(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _follow(names: Sequence[str]) -> None:
+    """Work out anew every constant that follows from those, each after the ones that it says itself."""
+    wanted = constants.following(names) - set(names)
+    waiting = [one for one in constants.definitions() if one[1] in wanted]
+    while waiting:
+        later = {name for _, name, _ in waiting}
+        ready = [one for one in waiting if not constants.said(one[2]) & later - {one[1]}]
+        if not ready:
+            raise Untried(f"{', '.join(sorted(later))} follow from each other")
+        for path, name, value in ready:
+            module = sys.modules.get(_module_name(path))
+            if module is not None:
+                code = compile(ast.Expression(value), path, "eval")
+                _put_everywhere(module, name, eval(code, vars(module)))
+        waiting = [one for one in waiting if one not in ready]
 
 
 def _first(top: ast.stmt) -> int:
@@ -84,6 +106,8 @@ def _replace_in_class(old: type, new: type) -> None:
 def _put_everywhere(module: ModuleType, name: str, value: Any) -> None:
     """Give a constant its new value wherever it was imported under its name."""
     before = vars(module)[name]
+    if before == value:
+        return
     for other in list(sys.modules.values()):
         if getattr(other, "__dict__", {}).get(name) is before:
             setattr(other, name, value)
