@@ -51,10 +51,12 @@ class Ground:
         )  # none falls due while it is measured, and every column begins after one
         with redis.Redis.from_url(self.services.broker.url()) as broker:
             broker.flushall()
+        assert self.services.postgres.process is not None
         settings = {
             **self.services.settings(database=name),
             "BENCH_DATABASE": self.services.postgres.url(SUPERUSER, name),
             "BENCH_VENDOR": self.vendor,
+            "BENCH_SERVER": str(self.services.postgres.process.pid),
             "BENCH_LOG": str(self.services.postgres.home / "log"),
             "INTERLOCK_AGENTS": AGENTS,
             "LOG_LEVEL": "ERROR",

@@ -82,7 +82,10 @@ _IDLE = (
     Row("more transactions", "a second", more=False),
 )
 _COST = tuple(
-    Row(f"{kind}: {counted}", "each", more=False) for kind in costing.KINDS for counted in costing.COUNTED
+    Row(f"{kind}: {what}", unit, more=False)
+    for kind in costing.KINDS
+    for names, unit in ((costing.COUNTED, "each"), (costing.BUSY, "ms"))
+    for what in names
 )
 _WORKERS = tuple(Row(f"{children} at once", "steps/s") for children in (1, 2, 4, 8))
 _GROWTH = tuple(
