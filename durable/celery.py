@@ -81,6 +81,9 @@ app.conf.update(
     task_default_queue=RUNS,
     task_routes={"durable.prune": {"queue": RETENTION}},
     worker_prefetch_multiplier=1,
+    # Else Celery closes the connection around every task, and each run begins with a cold server process. `tasks` sees
+    # that the one kept is alive; now and then it is replaced all the same, with what the server has cached for it.
+    CELERY_DB_REUSE_MAX=1_000,
     worker_cancel_long_running_tasks_on_connection_loss=False,
     worker_hijack_root_logger=False,
     worker_redirect_stdouts=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.db import close_old_connections
 
 from durable import draining, retention, runner
 
@@ -10,6 +11,7 @@ from durable import draining, retention, runner
 @shared_task(name="durable.drive")
 def drive(run_ref: str) -> None:
     """Take a run as far as it goes, if it is due and nobody holds it."""
+    close_old_connections()  # one that broke since the last run is found out before anything is claimed through it
     with draining.heeding():
         runner.drive(run_ref)
 
