@@ -59,28 +59,34 @@ def side_of_heard(one: Played) -> str:
 # A reviewer's yes
 
 
-class _Asking:
-    """How long the vendor of the ungated effect takes: longer after a round that the suspension has won."""
+class _Lead:
+    """Seconds that the vendor of the ungated effect takes, or, below zero, that the reviewer does at the gate.
 
-    seconds = 0.02
+    More after a round that the suspension has won, else less, and the sooner the longer it has been so.
+    """
 
-    def __call__(self, _run: str) -> None:
-        time.sleep(self.seconds)
+    seconds, _step, _last = 0.02, 0.01, ""
+
+    def vendor(self, _run: str) -> None:
+        time.sleep(max(self.seconds, 0.0))
+
+    def reviewer(self) -> None:
+        time.sleep(max(-self.seconds, 0.0))
 
     def balance(self, side: str) -> None:
         """Let the other side come first next time, or soon."""
-        factor = (
-            random.uniform(1.0, 1.3) if side == "wait first" else random.uniform(0.75, 1.0)
-        )  # chance, no secret
-        self.seconds = min(max(self.seconds * factor, 0.001), 0.2)
+        self._step = min(self._step * 2, 0.08) if side == self._last else 0.01
+        self._last = side
+        step = self._step * random.uniform(0.2, 1.0)  # chance, not a secret
+        self.seconds = min(max(self.seconds + (step if side == "wait first" else -step), -0.5), 0.5)
 
 
-_asking = _Asking()
+_lead = _Lead()
 
 
 def acts_and_waits(living: Living) -> None:
     """A worker records both effects of the turn, does the one that needs nobody, and waits for the other."""
-    cast.while_asking[:] = [_asking]
+    cast.while_asking[:] = [_lead.vendor]
     try:
         runner.drive(living.ref)
     finally:
@@ -104,6 +110,7 @@ def says_yes(living: Living) -> None:
             if time.monotonic() > end:
                 raise Beaten("nobody was asked")
             time.sleep(0.001)
+        _lead.reviewer()
         say(living.ground.reviewers[0], gate, Verdict.APPROVE)
     finally:
         living.met.set()
@@ -121,7 +128,7 @@ def side_of_yes(one: Played) -> str:
     if decided is None:
         return "no yes"
     side = "yes first" if rested is None or decided.at < rested.at else "wait first"
-    _asking.balance(side)
+    _lead.balance(side)
     return side
 
 
