@@ -171,7 +171,7 @@ class Guard(Enum):
     )
     RESERVE_AT_ONCE = Facts(
         "reading what is left and reserving it are one statement",
-        "durable.ledger.purse.reserve: fits.update(",
+        "durable.ledger.statements.INTENT: p.limit_minor >= p.reserved_minor + p.spent_minor",
     )
     DOUBT_KEEPS = Facts(
         "a doubt keeps its reservation",
