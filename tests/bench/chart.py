@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 
 from tests.bench.report import LIMIT, Line, Taken, lines
 
-_COLOURS = ("#1f6feb", "#8b949e", "#d29922", "#a371f7", "#2da44e", "#cf222e")
+_COLOURS = ("#8b949e", "#1f6feb", "#d29922", "#a371f7", "#2da44e", "#cf222e")
 _LEFT, _WIDTH, _BAR, _GAP, _TOP = 330, 560, 9, 12, 50
 #: The axis: how many times worse than the limit, at most; and how many times better.
 _WORST, _BEST = 1_000.0, 10.0
@@ -46,6 +46,10 @@ def _group(line: Line, shown: Sequence[str], top: float) -> Iterator[str]:
     middle = top + (_height(line, shown) - _GAP) / 2 + 4
     words = escape(f"{line.measure}: {line.row.figure}")
     yield f'<text x="{_LEFT - 8}" y="{middle:.0f}" text-anchor="end">{words}</text>'
+    if line.row.goal:
+        goal = _x(1 / line.row.goal if line.row.more else line.row.goal)
+        bottom = top + _height(line, shown) - _GAP
+        yield f'<line x1="{goal:.1f}" x2="{goal:.1f}" y1="{top - 2:.0f}" y2="{bottom + 1:.0f}" stroke="#24292f"/>'
     for place, name in enumerate(shown):
         worse = _worse(line, name)
         if worse is not None:
@@ -57,7 +61,7 @@ def _group(line: Line, shown: Sequence[str], top: float) -> Iterator[str]:
 
 
 def _frame(shown: Sequence[str], bottom: float) -> Iterator[str]:
-    yield '<text x="10" y="18" font-size="13">How many times worse than the physical limit (left of 1: better)</text>'
+    yield '<text x="10" y="18" font-size="13">How many times worse than the physical limit (left of 1: better); black: the goal</text>'
     for place, name in enumerate(shown):
         left = _LEFT + 90 * place
         yield f'<rect x="{left}" y="26" width="10" height="10" fill="{_COLOURS[place % len(_COLOURS)]}"/>'
