@@ -9,6 +9,7 @@ from xml.sax.saxutils import escape
 from tests.bench.report import LIMIT, Line, Taken, lines
 
 _COLOURS = ("#8b949e", "#1f6feb", "#d29922", "#a371f7", "#2da44e", "#cf222e")
+_TITLE = "How many times worse than the physical limit (left of 1: better); black: the goal"
 _LEFT, _WIDTH, _BAR, _GAP, _TOP = 330, 560, 9, 12, 50
 #: The axis: how many times worse than the limit, at most; and how many times better.
 _WORST, _BEST = 1_000.0, 10.0
@@ -61,7 +62,7 @@ def _group(line: Line, shown: Sequence[str], top: float) -> Iterator[str]:
 
 
 def _frame(shown: Sequence[str], bottom: float) -> Iterator[str]:
-    yield '<text x="10" y="18" font-size="13">How many times worse than the physical limit (left of 1: better); black: the goal</text>'
+    yield f'<text x="10" y="18" font-size="13">{_TITLE}</text>'
     for place, name in enumerate(shown):
         left = _LEFT + 90 * place
         yield f'<rect x="{left}" y="26" width="10" height="10" fill="{_COLOURS[place % len(_COLOURS)]}"/>'
