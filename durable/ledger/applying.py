@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
@@ -22,13 +22,30 @@ class ReceiptTaken(Conflict):
     """The receipt belongs to another effect already; it proves nothing about this one."""
 
 
-def apply_at_once(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bool) -> bool:
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What an effect has become: its event, its columns, and the receipt that proves it."""
+
+    event_id: int
+    columns: tuple[Any, ...]
+    proof: Sealed
+
+    def into(self, effect: Effect) -> None:
+        """Bring an effect up to date."""
+        for field, value in zip(Effect._meta.concrete_fields, self.columns, strict=True):
+            setattr(effect, field.attname, value)
+        self.proof.pk = effect.proof_id
+        effect.proof = self.proof
+
+
+def apply_at_once(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bool) -> Settled | None:
     """Settle an effect by the worker that has made its one request. Raises ReceiptTaken; then nothing is written.
 
-    False where that is not so any more, or the lease is lost: then nothing is written either.
+    None where that is not so any more, or the lease is lost: then nothing is written either. `effect` stays what it was
+    when the vendor was asked: whoever does not hear of the commit asks again with it.
     """
     values, proof = _values(effect, receipt, claim.seal_key, actor=claim.actor, adopted=adopted, words="")
-    return _execute(OUTCOME, values | claim.token, effect, proof) is not None
+    return _execute(OUTCOME, values | claim.token, proof)
 
 
 def apply_locked(
@@ -39,11 +56,12 @@ def apply_locked(
         raise Conflict(f"{effect.key} is {effect.state}; it cannot become applied")
     values, proof = _values(effect, receipt, seal_key, actor=actor, adopted=adopted, words=words)
     with transaction.atomic():  # a receipt that is taken must not take the caller's transaction with it
-        event_id = _execute(APPLY, values | {"run": run.pk, "state": effect.state}, effect, proof)
-    if event_id is None:
+        settled = _execute(APPLY, values | {"run": run.pk, "state": effect.state}, proof)
+    if settled is None:
         raise Conflict(f"{effect.key} is no longer {effect.state}")
+    settled.into(effect)
     if words:
-        journal.attach(run, event_id, *vault.box(seal_key, words))
+        journal.attach(run, settled.event_id, *vault.box(seal_key, words))
 
 
 def _values(
@@ -73,8 +91,8 @@ def _values(
     return values, Sealed(run_id=effect.run_id, digest=proof_digest, box=box)
 
 
-def _execute(sql: str, values: dict[str, Any], effect: Effect, proof: Sealed) -> int | None:
-    """Execute, bring `effect` up to date, and return the event's id. None where nothing was written."""
+def _execute(sql: str, values: dict[str, Any], proof: Sealed) -> Settled | None:
+    """Execute, and return what was written. None where that is nothing."""
     try:
         with connection.cursor() as cursor:
             cursor.execute(sql, values)
@@ -86,11 +104,7 @@ def _execute(sql: str, values: dict[str, Any], effect: Effect, proof: Sealed) ->
     if row is None:
         return None
     event_id, *columns = row
-    for field, value in zip(Effect._meta.concrete_fields, columns, strict=True):
-        setattr(effect, field.attname, value)
-    proof.pk = effect.proof_id
-    effect.proof = proof
-    return int(event_id)
+    return Settled(event_id, tuple(columns), proof)
 
 
 def _spent(effect: Effect, receipt: Receipt) -> int | None:

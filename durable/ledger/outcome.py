@@ -37,7 +37,8 @@ def applied(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bool = F
         # Nobody has asked about it, and no other request can have left a receipt: one statement says it all.
         with stating(beat):
             settled = apply_at_once(claim, effect, receipt, adopted=adopted)
-        if settled:
+        if settled is not None:
+            settled.into(effect)
             return effect
     with committing(beat):
         run = hold_claim(claim)
