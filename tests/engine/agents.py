@@ -76,6 +76,12 @@ def find_payment(call: Call) -> LookupAnswer:
     return moved.get(call.key, Absent())
 
 
+@tool(idempotent_for=hours(24), vendor="test notes")
+def jot(call: Call, text: str) -> Receipt:
+    """Honours keys and moves no money: nobody is asked, and no policy has anything to look up."""
+    return Receipt(f"note {call.key}", key=call.key)
+
+
 @tool(vendor="test mail")
 def write_letter(call: Call, to: str) -> Receipt:
     """Declares nothing, so people are asked first, every time."""

@@ -34,6 +34,7 @@ class Meter:
         self.server = psycopg.connect(admin, autocommit=True)
         self.statements: list[str] = []
         self.inside: list[str] = []  # those inside a transaction of several
+        self.flushes = 0
         self.laps: list[tuple[int, int, int]] = []
         self._on = False
 
@@ -42,10 +43,13 @@ class Meter:
             self.statements.append(" ".join(str(sql).split()))
             if connection.in_atomic_block:
                 self.inside.append(self.statements[-1])
+            elif _writes(sql) and not _is_lazy(sql, params):
+                self.flushes += 1
         return execute(sql, params, many, context)
 
     def begin(self) -> None:
         self.statements.clear()
+        self.flushes = 0
         self.before = self._read()
         self._on = True
 
@@ -76,7 +80,16 @@ class Meter:
     @property
     def writing(self) -> int:
         """Statements that write. Outside of a transaction each is a commit."""
-        return sum("UPDATE" in sql or "INSERT" in sql for sql in self.statements)
+        return sum(map(_writes, self.statements))
+
+
+def _writes(sql: Any) -> bool:
+    return "UPDATE" in str(sql) or "INSERT" in str(sql)
+
+
+def _is_lazy(sql: Any, params: Any) -> bool:
+    """Whether a statement says that its commit need not wait for the disk."""
+    return params.get("commit") == "off" or "set_config('synchronous_commit', 'off'" in str(sql)
 
 
 @pytest.fixture
@@ -189,6 +202,34 @@ def test_an_effect_is_two_commits_of_a_statement_each_and_none_is_open_while_the
     # What policy has to know of earlier payments; then the intent and the outcome, each a commit by itself.
     assert {lap[:2] for lap in meter.laps} == {(3, 2)}, meter.statements
     assert meter.inside == []
+
+
+def test_a_turn_of_a_model_with_one_effect_is_four_statements_and_waits_for_the_disk_twice(
+    meter: Meter,
+) -> None:
+    @step
+    def turn(self: Any, run: RunContext) -> Next:
+        asked = {"turn": run.visit}
+        run.state["said"] = run.model(agents.think, asked, tokens=50)["answer"]
+        run.effect(agents.jot, text=f"turn {run.visit}")
+        following: Next = self.turn if run.visit < LAPS + 2 else None
+        return following
+
+    def lap() -> None:
+        if meter._on:
+            meter.end()
+            meter.laps.append((len(meter.statements), meter.flushes, meter.wal))
+        if len(meter.laps) < LAPS:
+            meter.begin()
+            faults.arm("checkpoint.after_commit", lap)
+
+    agents.define("Turner of models", turn, budget=Budget(tokens=1_000))
+    run = agents.start("Turner of models")
+    faults.arm("checkpoint.after_commit", lap)
+    desk.drive(run)
+    assert run.state == RunState.COMPLETED
+    assert {lap[:2] for lap in meter.laps} == {(4, 2)}, meter.statements
+    assert run.budget.tokens_used == 10 * (LAPS + 2)
 
 
 def _in_transaction(meter: Meter) -> bool:
