@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import psutil
@@ -29,20 +30,29 @@ class Usage:
 
 
 def watch(processes: Sequence[psutil.Process]) -> Usage:
-    """Look on for a while."""
-    family = [one for first in processes for one in (first, *first.children(recursive=True))]
+    """Look on for a while. A child that comes or goes meanwhile counts as far as it can be seen."""
     connection = kit.connect()
-    before, cpu, begin = int(kit.one(connection, _TRANSACTIONS)), _cpu(family), kit.now()
+    before, cpu, begin = int(kit.one(connection, _TRANSACTIONS)), _cpu(processes), kit.now()
     time.sleep(SPAN)
     seconds = kit.now() - begin
     own = 1  # our own first look
-    return Usage(
-        sum(one.memory_full_info().pss for one in family) / _MIB,
-        sum(one.num_threads() for one in family),
-        (_cpu(family) - cpu) / seconds * 100,
-        max(0, int(kit.one(connection, _TRANSACTIONS)) - before - own) / seconds,
-    )
+    transactions = (int(kit.one(connection, _TRANSACTIONS)) - before - own) / seconds
+    memory, threads = 0, 0
+    for process in _family(processes):
+        with suppress(psutil.NoSuchProcess):
+            memory += process.memory_full_info().pss
+            threads += process.num_threads()
+    return Usage(memory / _MIB, threads, (_cpu(processes) - cpu) / seconds * 100, max(0.0, transactions))
 
 
-def _cpu(family: Sequence[psutil.Process]) -> float:
-    return sum(sum(one.cpu_times()[:2]) for one in family)
+def _family(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+    return [one for first in processes for one in (first, *first.children(recursive=True))]
+
+
+def _cpu(processes: Sequence[psutil.Process]) -> float:
+    """Seconds of processor time so far, of children that have ended as well."""
+    seconds = 0.0
+    for process in _family(processes):
+        with suppress(psutil.NoSuchProcess):
+            seconds += sum(process.cpu_times()[:4])  # own, and that of children that were waited for
+    return seconds
