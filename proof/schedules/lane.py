@@ -15,15 +15,14 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 
-from django.db import connections
-
 from local.process import die_with_parent
 from local.vendor import Vendor
 from proof.dying import lead_a_group
 from proof.schedules import controls, life
 from proof.schedules.course import Course
+from proof.schedules.inherited import Session
 from proof.schedules.notes import Pen
-from proof.schedules.plan import Schedule, at
+from proof.schedules.plan import ERRANDS, Schedule, at
 
 
 class Lane:
@@ -32,6 +31,7 @@ class Lane:
     def __init__(self, vendor: Vendor, name: str, control: str = "") -> None:
         self.vendor, self.name, self.control = vendor, name, control
         self._count = 0
+        self._session = Session()
         self._warm_up()
 
     def play(self, schedules: Iterable[Schedule]) -> Iterator[Course]:
@@ -43,12 +43,13 @@ class Lane:
                 yield waiting.pop(0)
 
     def _warm_up(self) -> None:
-        """Play one schedule here, so that no child has to load and compile what every child needs."""
+        """Play some schedules here, so that no child has to load and prepare what every child needs."""
         sink = os.open(os.devnull, os.O_WRONLY)
-        course = self._course(at("K", "whole"))
-        life.live(course, self.vendor, Pen(sink, course.notes))
+        for errand in ERRANDS:
+            course = self._course(at("K", errand))
+            life.live(course, self.vendor, Pen(sink, course.notes))
         os.close(sink)
-        connections.close_all()
+        self._session.hand_down()
         self.vendor.hang_up()
         gc.collect()
         gc.freeze()  # stays shared with every child
@@ -74,6 +75,7 @@ class Lane:
                     waiting[at].hear(json.loads(line))
                     at += waiting[at].over
         _, status = os.waitpid(pid, 0)
+        self._session.take_back()
         code = os.waitstatus_to_exitcode(status)
         if at < len(waiting):
             if code == -signal.SIGKILL and len(waiting[at].traces[-1]) == waiting[at].dies_at:
