@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from datetime import timedelta
 from typing import Any
@@ -133,8 +134,14 @@ def test_only_a_question_is_answered_back() -> None:
         answer_back(olga, gate.pk, "because")
 
 
-@pytest.mark.parametrize("verdict", [REJECT, ASK_BACK])
-@pytest.mark.parametrize("words", ["", "  \n", "x" * 2001, "nul \x00"])
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        *itertools.product((REJECT, ASK_BACK), ("", "  \n", "x" * 2001, "nul \x00")),
+        (APPROVE, "x" * 2001),
+        (APPROVE, "nul \x00"),
+    ],
+)
 def test_bad_words_change_nothing(verdict: Verdict, words: str) -> None:
     alice, gate = factories.person("alice"), factories.gate()
     with pytest.raises(Invalid):
