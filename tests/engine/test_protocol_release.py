@@ -34,6 +34,8 @@ def approved(vendor: Vendor, **world: Any) -> Run:
     people.say(run)
     run.refresh_from_db()
     assert run.state == RunState.QUEUED
+    effect = tools.effect(run)
+    assert (effect.sends, effect.first_sent_at, effect.send_by) == (0, None, None)
     return run
 
 
