@@ -108,6 +108,21 @@ def test_without_a_look_up_what_did_happen_is_settled_by_its_receipt(vendor: Ven
     assert vendor.moved() == FORTY
 
 
+def test_what_a_person_is_asked_about_is_adopted_once_the_vendor_shows_it(vendor: Vendor) -> None:
+    vendor.modes(keys="ignore", lookup_lag=10_000)
+    args = wants(vendor, tools.unkeyed)
+    run = tools.start()
+    done_meanwhile(run, args)
+    restored()
+    desk.drive(run)
+    run = tools.later(run, minutes=2)
+    assert desk.effects(run) == {"pay": "in doubt"}
+    vendor.modes(lookup_lag=0)
+    run = tools.later(run, hours=1)
+    assert run.state == RunState.COMPLETED
+    assert vendor.moved() == FORTY
+
+
 def test_another_payload_than_the_forgotten_one_is_put_before_a_person(vendor: Vendor) -> None:
     vendor.modes(mismatch="new_object")
     args = wants(vendor)
