@@ -46,6 +46,7 @@ MUTE = CannotSay("away")
     [
         (tools.keyed, RECEIPT, SECONDS, Adopt),
         (tools.unkeyed, RECEIPT, 100 * HOURS, Adopt),
+        (tools.keyed, replace(RECEIPT, amount=Decimal("41.00")), SECONDS, Doubt),
         (tools.keyed, Absent(), SECONDS, SendAgain),
         (tools.keyed, MUTE, SECONDS, SendAgain),
         (tools.keyed, None, SECONDS, SendAgain),
