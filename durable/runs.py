@@ -67,7 +67,7 @@ def start(
     check_actor(actor)
     if key is not None:
         check_key(key)
-    mode = durability or found.durability
+    mode = found.durability if durability is None else check_mode(durability)
     run = None
     try:
         with stating("start"):
@@ -88,6 +88,14 @@ def check_key(key: str) -> None:
     check_text(key, "key")
     if not 0 < len(key) <= KEY_LIMIT:
         raise Invalid("key", f"must have 1 to {KEY_LIMIT} characters, not {len(key)}")
+
+
+def check_mode(mode: str) -> Durability:
+    """Return a durability mode by its name. Raises Invalid."""
+    try:
+        return Durability(mode)
+    except ValueError:
+        raise Invalid("durability", f"must be one of {', '.join(Durability)}") from None
 
 
 def check_actor(actor: str, reason: str | None = None) -> None:

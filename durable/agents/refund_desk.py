@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, EmailStr, Field, model_validator
 
 from durable.agents.desk_tools import fetch_order, refund, reserve_replacement, send_email
-from durable.author import Agent, Budget, EffectRefused, GiveUp, Money, Next, RunContext, hours, step
+from durable.author import Agent, Budget, EffectRefused, GiveUp, Money, Next, RunContext, days, step
 from durable.money import exponent, to_minor
 
 
@@ -45,7 +45,7 @@ class RefundDesk(Agent):
         steps=200,
         tokens=400_000,
         money=(Money(500, "EUR"), Money(60_000, "JPY"), Money(100, "KWD")),
-        deadline=hours(72),
+        deadline=days(7),  # longer than people may take over a gate, and its yes may hold
     )
 
     @step

@@ -74,11 +74,14 @@ def test_a_bad_input_is_refused_with_its_field_and_nothing_is_written(given: Any
         ({"key": ""}, "key"),
         ({"key": "a\x00"}, "key"),
         ({"key": 7}, "key"),
+        ({"durability": "fast"}, "durability"),
         ({"actor": " "}, "actor"),
         ({"actor": "\ud800"}, "actor"),
     ],
 )
-def test_a_bad_agent_key_or_actor_is_refused_and_nothing_is_written(more: dict[str, Any], field: str) -> None:
+def test_a_bad_agent_key_mode_or_actor_is_refused_and_nothing_is_written(
+    more: dict[str, Any], field: str
+) -> None:
     wanted = {"agent": "RefundDesk", "input": GOOD, "actor": "tests", **more}
     with pytest.raises(Invalid) as refused:
         runs.start(**wanted)
