@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from django.conf import settings
-from django.db.models import Sum
+from django.db import connection
 
 from durable import rounds
 from durable.digest import keyed_hash
 from durable.gatekeeper import Question
 from durable.ledger import gating
-from durable.models import Effect, Run, Subject
+from durable.models import Effect
 from durable.money import exponent, from_minor
 from durable.states import REFUSED, EffectState
 
@@ -25,6 +26,21 @@ LIMIT = 100
 
 #: Effects in these states have moved nothing and never will, so their amounts do not count.
 _MOVES_NOTHING = sorted(REFUSED | {EffectState.FAILED})
+
+
+# Asked before every payment: by hand, because the ORM takes longer to write it than the server to answer. An effect
+# with two matching subjects counts once.
+_MOVED_BEFORE = """
+SELECT coalesce(sum(e.amount_minor), 0)
+FROM durable_run r
+JOIN durable_run kin ON kin.budget_id = r.budget_id
+JOIN durable_effect e ON e.run_id = kin.id
+WHERE r.ref = %(ref)s AND e.undo_of_id IS NULL AND e.currency = %(currency)s AND e.amount_minor IS NOT NULL
+  AND e.state <> ALL(%(nothing)s::text[])
+  AND (kin.id, e.step, e.visit, e.ordinal) <> (r.id, %(step)s, %(visit)s, %(ordinal)s)
+  AND (%(hashes)s::text[] IS NULL
+       OR EXISTS (SELECT FROM durable_subject s WHERE s.effect_id = e.id AND s.hash = ANY(%(hashes)s::text[])))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +94,22 @@ def _moved_before(question: Question) -> int:
     A run and its forks draw on one budget and count as one: no fork begins at nothing. What stands at the asking
     effect's own place is that effect, before an edit or another ask of its step.
     """
-    here = {
-        "run__ref": question.run_ref,
+    hashes = [
+        keyed_hash(kind, value, settings.INTERLOCK_HASH_KEY) for kind, value in question.subjects.items()
+    ]
+    values: dict[str, Any] = {
+        "ref": question.run_ref,
         "step": question.step,
         "visit": question.visit,
         "ordinal": question.ordinal,
+        "currency": question.currency,
+        "nothing": _MOVES_NOTHING,
+        "hashes": hashes or None,
     }
-    family = Run.objects.filter(ref=question.run_ref).values("budget_id")
-    earlier = (
-        Effect.objects.filter(
-            run__budget_id__in=family, undo_of=None, currency=question.currency, amount_minor__isnull=False
-        )
-        .exclude(**here)
-        .exclude(state__in=_MOVES_NOTHING)
-    )
-    if question.subjects:
-        hashes = [
-            keyed_hash(kind, value, settings.INTERLOCK_HASH_KEY) for kind, value in question.subjects.items()
-        ]
-        # A subquery, not a join: an effect with two matching subjects counts once.
-        earlier = earlier.filter(pk__in=Subject.objects.filter(hash__in=hashes).values("effect_id"))
-    total = earlier.aggregate(total=Sum("amount_minor"))["total"]
-    return int(total or 0)
+    with connection.cursor() as cursor:
+        cursor.execute(_MOVED_BEFORE, values)
+        (total,) = cursor.fetchone()
+    return int(total)
 
 
 def _kinds(question: Question) -> str:

@@ -44,7 +44,8 @@ _HINT = """
 UPDATE durable_run r SET hinted_at = clock_timestamp()
 FROM (
     SELECT id, hinted_at FROM durable_run
-    WHERE (due_at <= clock_timestamp() AND lease_until IS NULL OR lease_until < clock_timestamp())
+    WHERE (due_at <= clock_timestamp() AND lease_until IS NULL
+           OR state IN ('running', 'failing', 'cancelling', 'compensating') AND lease_until < clock_timestamp())
       AND (hinted_at IS NULL OR hinted_at < clock_timestamp() - %(patience)s)
     ORDER BY due_at NULLS FIRST LIMIT %(batch)s FOR UPDATE SKIP LOCKED
 ) due

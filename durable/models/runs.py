@@ -107,8 +107,9 @@ class Run(models.Model):
 
     `ref` is the id that people, keys and vendors see; it is never issued twice. `attempt` and `nonce` are the fencing
     token: every write of a worker is conditional on both. `due_at` says from when a worker may claim it (null: not
-    before something happens). `version` is its newest checkpoint. A run that came out of a backup names the `recovery`
-    that it went through; what it did since `forgotten_since` may be missing from its ledger.
+    before something happens), `changed_at` when its state changed last. `version` is its newest checkpoint. A run that
+    came out of a backup names the `recovery` that it went through; what it did since `forgotten_since` may be missing
+    from its ledger.
     """
 
     ref = models.TextField(unique=True)
@@ -151,9 +152,14 @@ class Run(models.Model):
             one_of("durability", Durability, "run_mode_known"),
         ]
         indexes = [
-            # What may a worker claim, and which leases have run out?
+            # What may a worker claim, and which runs may have lost their worker? No index holds what a step's end
+            # writes (the lease, the version): so PostgreSQL leaves the indexes alone where a run only moves on.
             models.Index(fields=["due_at"], name="run_due", condition=Q(due_at__isnull=False)),
-            models.Index(fields=["lease_until"], name="run_leased", condition=Q(lease_until__isnull=False)),
+            models.Index(
+                fields=["id"],
+                name="run_active",
+                condition=Q(state__in=["running", "failing", "cancelling", "compensating"]),
+            ),
             # Which runs are suspended, so that one without an open wait is found?
             models.Index(fields=["changed_at"], name="run_suspended", condition=Q(state="suspended")),
             models.Index(fields=["state", "-id"], name="run_by_state"),

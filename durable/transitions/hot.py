@@ -66,7 +66,7 @@ WITH mode AS (
     UPDATE durable_run r
     SET version = r.version + %(steps)s, step = %(next_step)s, visit = %(next_visit)s, tries = 0, crashes = 0,
         message_count = %(message_count)s,
-        lease_until = clock_timestamp() + %(lease)s, changed_at = clock_timestamp()
+        lease_until = clock_timestamp() + %(lease)s
     FROM mode
     WHERE r.id = %(run)s AND r.attempt = %(attempt)s AND r.nonce = %(nonce)s AND r.version = %(version)s
       AND r.state = 'running' AND r.lease_until > clock_timestamp()
