@@ -26,7 +26,7 @@ class Extent:
 
     schedules: int = 2_000
     seed: int = 1
-    rounds: int = 500
+    rounds: int = 100
     zombies: int = 50
     kills: int = 20
     samples: int = 20

@@ -10,9 +10,6 @@ from dataclasses import dataclass
 
 from durable.models import Effect, Run
 
-#: Stripe takes 255 characters of key; so do we everywhere.
-KEY_LIMIT = 255
-
 
 @dataclass(frozen=True, slots=True)
 class Place:

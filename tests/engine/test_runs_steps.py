@@ -63,6 +63,22 @@ def test_a_retry_by_an_operator_begins_the_count_anew() -> None:
     assert len(tries) == 4
 
 
+def test_each_step_has_its_retries_to_itself() -> None:
+    failed: list[str] = []
+
+    @step(retries=1)
+    def turn(self: Any, run: RunContext) -> Next:
+        if len(failed) < run.visit:
+            failed.append(f"visit {run.visit}")
+            raise ValueError("no luck")
+        following: Next = self.turn if run.visit < 2 else None
+        return following
+
+    run = agents.run_of(turn)
+    pauses(run)
+    assert (run.state, failed) == (RunState.COMPLETED, ["visit 1", "visit 2"])
+
+
 def test_a_failure_and_an_effect_before_it_do_not_repeat_the_effect() -> None:
     @step
     def act(self: Any, run: RunContext) -> Next:

@@ -146,6 +146,21 @@ def test_two_answers_at_one_place_are_both_in_the_sum() -> None:
     assert tokens(run) == (20, 0)
 
 
+def test_a_read_in_the_place_of_a_cut_off_call_bills_it_to_its_own_run_alone() -> None:
+    @step(retries=9)
+    def wavering(self: Any, run: RunContext) -> Next:
+        if Frozen.objects.filter(run__ref=run.ref).exists():
+            run.call(agents.read_price, sku="MUG")
+        else:
+            run.model(model, "q", tokens=50)
+        return None
+
+    bystander = crash(start("always"))
+    run = desk.drive(crash(agents.run_of(wavering)))
+    assert run.state == RunState.COMPLETED
+    assert (tokens(run), tokens(bystander)) == ((50, 0), (0, 50))
+
+
 def test_what_a_cut_off_call_may_have_cost_is_not_free_for_a_fork() -> None:
     agents.define("Asker", ask, rest, budget=Budget(tokens=60))
     run = crash(agents.start("Asker", {"ask": "always"}))

@@ -25,7 +25,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--seed", type=int, default=1, metavar="S", help="of all that is random")
         parser.add_argument(
-            "--races", action="store_true", help="who comes first, 500 rounds each; and their controls"
+            "--races", action="store_true", help="who comes first, 100 rounds each; and their controls"
         )
         parser.add_argument(
             "--zombies", action="store_true", help="50 workers that wake up after their lease"
@@ -38,7 +38,9 @@ class Command(BaseCommand):
             "--chaos", type=float, metavar="SECONDS", help="all at once (short form: 120 seconds)"
         )
         parser.add_argument(
-            "--long", action="store_true", help="pairs of crash points for all classes of vendor"
+            "--long",
+            action="store_true",
+            help="pairs of crash points for all classes of vendor, 500 rounds of each race",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -49,4 +51,6 @@ class Command(BaseCommand):
         named = [name for name in PARTS if options.get(name) not in (None, False)]
         extent = Extent(seed=options["seed"], long=options["long"])
         given = {name: options[name] for name in ("schedules", "chaos") if options[name] is not None}
+        if options["long"]:
+            given["rounds"] = 500
         sys.exit(prove(named or list(PARTS), replace(extent, **given), self.stdout.write))
