@@ -26,9 +26,13 @@ class Session:
         """From here on every process begins with what the session has prepared by now."""
         self._handed_down = self._prepared()
 
-    def take_back(self) -> None:
-        """Make the session what it was before the last process had it. Where that one has closed it, open another."""
-        if self._raw.pgconn.exec_(b"ROLLBACK").status != ExecStatus.COMMAND_OK:
+    def take_back(self, *, whole: bool) -> None:
+        """Make the session what it was before the last process had it.
+
+        Another one is opened where that process has closed it, or did not come to an end that leaves it `whole`: one
+        that failed may have left an answer unread.
+        """
+        if not whole or self._raw.pgconn.exec_(b"ROLLBACK").status != ExecStatus.COMMAND_OK:
             connection.close()
             self._handed_down = set()
             self._open()

@@ -75,8 +75,8 @@ class Lane:
                     waiting[at].hear(json.loads(line))
                     at += waiting[at].over
         _, status = os.waitpid(pid, 0)
-        self._session.take_back()
         code = os.waitstatus_to_exitcode(status)
+        self._session.take_back(whole=code in (0, -signal.SIGKILL))
         if at < len(waiting):
             if code == -signal.SIGKILL and len(waiting[at].traces[-1]) == waiting[at].dies_at:
                 waiting[at].died()
