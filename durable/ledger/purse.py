@@ -1,12 +1,13 @@
-"""Money of a run's budget: reserved at the intent, then spent or given back. Minor units throughout.
+"""Money of a run's budget: reserved with an intent, then spent with its outcome (`durable.ledger.statements`) or given
+back. Minor units throughout.
 
-Each change is one conditional update, so that eight workers that compete for the last unit get it once.
+Reserving is one conditional update, there for an intent and here for a new round: so eight workers that compete for the
+last unit get it once.
 """
 
 from __future__ import annotations
 
 from django.db.models import F
-from django.db.models.functions import Least
 
 from durable.errors import BudgetExhausted
 from durable.models import Purse, Run
@@ -42,16 +43,4 @@ def give_back(run: Run, amount_minor: int, currency: str) -> None:
     """Give a reservation back: the effect was refused, failed, or never happened."""
     Purse.objects.filter(budget_id=run.budget_id, currency=currency).update(
         reserved_minor=F("reserved_minor") - amount_minor
-    )
-
-
-def spend(run: Run, reserved_minor: int, spent_minor: int, currency: str) -> None:
-    """Turn a reservation into what the receipt says was spent.
-
-    Where a vendor moved more than it was asked to, the purse is full and no fuller: the ledger has the true sum.
-    """
-    room = F("limit_minor") - (F("reserved_minor") - reserved_minor)
-    Purse.objects.filter(budget_id=run.budget_id, currency=currency).update(
-        reserved_minor=F("reserved_minor") - reserved_minor,
-        spent_minor=Least(F("spent_minor") + spent_minor, room),
     )

@@ -15,7 +15,7 @@ from local.demodata.acts import Act
 from local.demodata.rows import canonical
 
 _BROWSER = "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0"
-_TOO_LATE = "nobody decided in time; propose it again if it is still needed"
+TOO_LATE = "nobody decided in time; propose it again if it is still needed"
 
 
 class Gate:
@@ -65,7 +65,7 @@ class Gate:
         """Let the time to decide run out."""
         assert self.wait.deadline is not None
         self.story.now = self.wait.deadline + timedelta(seconds=1)
-        self._refused(EffectState.EXPIRED, EventKind.EXPIRED, WaitState.EXPIRED, ENGINE, _TOO_LATE, {})
+        self._refused(EffectState.EXPIRED, EventKind.EXPIRED, WaitState.EXPIRED, ENGINE, TOO_LATE, {})
 
     def withdrawn(self, words: str) -> None:
         """Take the effect back, which never left, because its run is to stop."""

@@ -6,16 +6,12 @@ from durable.states import EventKind, RunState, WaitKind
 from local.demodata import desk
 from local.demodata.acts import Act
 from local.demodata.gates import Gate
-from local.demodata.stories import OPERATOR, REVIEWERS, tries
+from local.demodata.stories import OPERATOR, REVIEWERS, asked_for_much, tries
 from local.demodata.story import Story
 
 
 def _asked(story: Story) -> tuple[Act, Gate]:
-    ticket = desk.ticket(story, large=True)
-    desk.begin(story, ticket)
-    desk.triage(story, ticket)
-    act = desk.refund(story, ticket)
-    gate = desk.refund_gate(story, act, ticket)
+    _, act, gate = asked_for_much(story)
     story.suspend()
     return act, gate
 

@@ -9,7 +9,7 @@ from durable.states import AttemptEnd, Attention, EffectClass, EventKind, RunSta
 from local.demodata import desk
 from local.demodata.acts import Act, Wanted
 from local.demodata.desk import Ticket
-from local.demodata.gates import Gate
+from local.demodata.gates import TOO_LATE, Gate
 from local.demodata.story import OpenWait, Story
 
 REVIEWERS, OPERATOR = ("marta", "jonas"), "sven"
@@ -32,6 +32,24 @@ def _decided(story: Story, gate: Gate, *, yes: bool = True) -> str:
         gate.rejected(person, words)
     story.claim()
     return words
+
+
+def asked_for_much(story: Story) -> tuple[Ticket, Act, Gate]:
+    """Bring a run to where it wants a large refund, and people are asked."""
+    ticket = desk.ticket(story, large=True)
+    desk.begin(story, ticket)
+    desk.triage(story, ticket)
+    act = desk.refund(story, ticket)
+    return ticket, act, desk.refund_gate(story, act, ticket)
+
+
+def _not_refunded(story: Story, ticket: Ticket, act: Act, words: str) -> None:
+    """Go on after a no, whoever or whatever said it, to the end."""
+    act.close()
+    desk.explain(story, ticket)
+    done = "We have looked into it and can't refund this order."
+    story.next("tell", {"order": ticket.order, "done": done, "refused": words})
+    _tell(story, ticket, done)
 
 
 def _tell(story: Story, ticket: Ticket, done: str, *, yes: bool = True) -> None:
@@ -119,16 +137,8 @@ def replaced_told(story: Story) -> None:
 
 def refused(story: Story) -> None:
     """A large refund that a person refused."""
-    ticket = desk.ticket(story, large=True)
-    desk.begin(story, ticket)
-    desk.triage(story, ticket)
-    act = desk.refund(story, ticket)
-    words = _decided(story, desk.refund_gate(story, act, ticket), yes=False)
-    act.close()
-    desk.explain(story, ticket)
-    done = "We have looked into it and can't refund this order."
-    story.next("tell", {"order": ticket.order, "done": done, "refused": words})
-    _tell(story, ticket, done)
+    ticket, act, gate = asked_for_much(story)
+    _not_refunded(story, ticket, act, _decided(story, gate, yes=False))
 
 
 def adopted(story: Story) -> None:
@@ -167,11 +177,7 @@ def _cancelled(story: Story, wait: OpenWait | None = None) -> None:
 
 def cancelled(story: Story) -> None:
     """A run that was cancelled while people were asked."""
-    ticket = desk.ticket(story, large=True)
-    desk.begin(story, ticket)
-    desk.triage(story, ticket)
-    act = desk.refund(story, ticket)
-    gate = desk.refund_gate(story, act, ticket)
+    _, act, gate = asked_for_much(story)
     story.suspend()
     _cancel(story)
     gate.withdrawn("the run is cancelling")
@@ -180,21 +186,12 @@ def cancelled(story: Story) -> None:
 
 
 def expired(story: Story) -> None:
-    """A gate that nobody decided on in time; the run's own time was over by then, and an operator cancelled it."""
-    ticket = desk.ticket(story, large=True)
-    desk.begin(story, ticket)
-    desk.triage(story, ticket)
-    act = desk.refund(story, ticket)
-    gate = desk.refund_gate(story, act, ticket)
+    """A large refund that nobody decided on in time: nothing was refunded, and the customer is told so."""
+    ticket, act, gate = asked_for_much(story)
     story.suspend()
     gate.expired()
-    act.close()
     story.claim()
-    sentence = "its deadline is over; no further step starts"
-    wait = story.attention(Attention.BUDGET, sentence, limit="deadline")
-    story.suspend()
-    _cancel(story)
-    _cancelled(story, wait)
+    _not_refunded(story, ticket, act, TOO_LATE)
 
 
 def tries(story: Story, words: str, times: int = 3) -> OpenWait:

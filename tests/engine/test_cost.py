@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
@@ -176,6 +177,15 @@ def test_a_run_is_taken_up_with_two_statements_and_put_down_with_few(
 
 def _values(run: Run) -> dict[str, Any]:
     return {field.name: getattr(run, field.attname) for field in Run._meta.concrete_fields}
+
+
+def test_nothing_that_the_end_of_a_step_writes_stands_in_an_index_of_its_run() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT indexdef FROM pg_indexes WHERE tablename = 'durable_run'")
+        indexes = [index for (index,) in cursor.fetchall()]
+    moved = re.compile(r"\b(lease_until|version|step|visit|tries|crashes|message_count)\b")
+    assert len(indexes) > 5
+    assert [index for index in indexes if moved.search(index)] == []
 
 
 def test_an_effect_is_two_commits_of_a_statement_each_and_none_is_open_while_the_vendor_is_asked(

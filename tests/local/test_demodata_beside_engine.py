@@ -18,7 +18,7 @@ from durable import runs
 from durable.models import EventDetail, LedgerEvent, Run
 from local.demodata import load
 from local.demodata.cast import KINDS, Plan
-from tests.engine import desk, people
+from tests.engine import desk, people, tools
 from tests.vendors import Vendor, vendor, vendor_process
 
 __all__ = ["vendor", "vendor_process"]
@@ -118,6 +118,8 @@ COURSES = {
     "letter_waits": Course(ticket=LETTER),
     "asked_back": Course(LARGE, then=says(Verdict.ASK_BACK)),
     "held": Course(then=lambda run: runs.hold(run.ref, actor="sven", reason=WHY), driven=False),
+    # Last, because days go by for all of them.
+    "expired": Course(LARGE, then=lambda run: tools.later(run, days=4)),
 }
 
 
