@@ -79,6 +79,18 @@ def test_what_was_rejected_does_not_count_towards_the_sum() -> None:
     ).exists()
 
 
+def test_what_gives_money_back_does_not_count_towards_the_sum() -> None:
+    claim = factories.running()
+    first = factories.propose(claim, order="8812", amount="60", currency="EUR")
+    undo = Effect.objects.get(pk=first.pk)
+    undo.pk, undo.key, undo.undo_of = None, f"{first.key}:undo", first
+    undo.save()
+    for subject in first.subjects.all():
+        undo.subjects.create(kind=subject.kind, hash=subject.hash)
+    second = factories.propose(claim, ordinal=2, order="8812", amount="40", currency="EUR")
+    assert not Gate.objects.filter(effect=second).exists()
+
+
 def test_an_edit_or_a_new_ask_is_not_added_to_what_it_replaces() -> None:
     alice, gate = factories.person("alice"), factories.gate(amount="184.50")
     args = {"order": "8812", "amount": "60", "currency": "EUR"}
