@@ -9,12 +9,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from approvals.queries import actors, pages, words
 from durable.digest import keyed_hash
 from durable.errors import Invalid
-from durable.models import Effect, Run, Subject, Wait
+from durable.models import Checkpoint, Effect, Run, Subject, Wait
 from durable.states import EffectState, RunState, WaitKind, WaitState
 from durable.tools import all_tools
 
@@ -114,9 +114,12 @@ def chips(state: str, q: str) -> list[dict[str, Any]]:
 
 
 def explained(rows: list[pages.Row]) -> list[dict[str, Any]]:
-    """Rows of runs with the word and the sentence that say why each is where it is; two queries for all of them."""
+    """Rows of runs with the word and the sentence that say why each is where it is; three queries for all of them."""
     ids = [row["id"] for row in rows]
     waits = open_waits(ids)
+    moved = dict(
+        Checkpoint.objects.filter(run_id__in=ids, version=F("run__version")).values_list("run_id", "at")
+    )
     approved = set(
         Effect.objects.filter(run_id__in=ids, state=EffectState.APPROVED.value).values_list(
             "run_id", flat=True
@@ -133,7 +136,7 @@ def explained(rows: list[pages.Row]) -> list[dict[str, Any]]:
             "step": row["step"],
             "attempt": row["attempt"],
             "created_at": row["created_at"],
-            "changed_at": row["changed_at"],
+            "moved_at": max(row["changed_at"], moved.get(row["id"], row["changed_at"])),
         }
         for row in rows
     ]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from approvals.models import Gate
-from durable.models import Branch, Budget, Run
+from durable.models import Branch, Budget, Checkpoint, Run
+from durable.models.fields import Clock
 from tests import factories
 from tests.approvals.conftest import SignIn
 
@@ -67,3 +70,16 @@ def test_a_poll_of_an_unchanged_page_asks_next_to_nothing(busy: Gate, sign_in: S
         )
     assert answer.status_code == 204
     assert len(queries) <= 6
+
+
+def test_the_list_says_when_a_run_has_moved_last_though_its_state_is_an_hour_old(sign_in: SignIn) -> None:
+    run = Run.objects.get(pk=factories.running().run_id)
+    assert run.branch is not None
+    Run.objects.filter(pk=run.pk).update(changed_at=Clock() - timedelta(hours=1))
+    step = Checkpoint.objects.create(
+        run=run, version=run.version, kind="step", step="pay", visit=1, next_step="pay", next_visit=2, attempt=1,
+        state={}, state_version=run.version, progress={}, branch=run.branch, message_count=0,
+    )  # fmt: skip
+    step.refresh_from_db()
+    (shown,) = sign_in(factories.person("olga")).get(reverse("runs")).context["runs"]
+    assert shown["moved_at"] == step.at
