@@ -112,7 +112,7 @@ def _stuck() -> list[dict[str, Any]]:
             **run,
             "run_id": run["id"],
             "state": run["wait"] or run["state"],
-            "since": run["changed_at"],
+            "since": run["moved_at"],
             "act": "Look",
         }
         for run in runs.explained(list(found))
