@@ -19,9 +19,9 @@ from django.db import IntegrityError, connection
 from durable.beats import stating
 from durable.errors import BudgetExhausted, LeaseLost, Stopping
 from durable.models import Budget, Checkpoint, Run
-from durable.models.rows import answer, made
+from durable.models.rows import made
+from durable.sql import answer
 from durable.states import ENDING, CheckpointKind
-from durable.text import check_json
 from durable.transitions import Bill, Claim
 from durable.transitions.hot import CHECKPOINT, CHECKPOINT_AND_BILL
 from durable.transitions.lives import LOAD, WRITE
@@ -58,8 +58,14 @@ class Snapshot:
         return replace(self, progress=dict(self.progress), said=list(self.said))
 
     def working_copy(self) -> dict[str, Any]:
-        """Return the state for one execution of a step: what a failed one changed is gone with it."""
-        return copy.deepcopy(self.state)
+        """Return the state for one execution of a step: what a failed one changed is gone with it.
+
+        From the text that is stored, where that is up to date: so a step finds what a worker after a crash would find.
+        """
+        if self.unwritten:
+            return copy.deepcopy(self.state)
+        state: dict[str, Any] = json.loads(self.stored)
+        return state
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +139,7 @@ def snapshot(checkpoint: Checkpoint) -> Snapshot:
 
 
 def advance(snap: Snapshot, next_step: str, state: dict[str, Any], said: list[Said]) -> None:
-    """Move the progress past its step, in memory. Raises Invalid for a state that is no plain JSON."""
-    check_json(state, "state")
+    """Move the progress past its step, in memory. What the step left behind has been checked (`Agent.check_result`)."""
     snap.done = (snap.step, snap.visit)
     snap.progress[snap.step] = snap.visit
     snap.state = state
@@ -218,5 +223,4 @@ def write(run: Run, snap: Snapshot, kind: CheckpointKind, *, attempt: int) -> No
     run.refresh_from_db()
 
 
-def _dump(state: Any) -> str:
-    return json.dumps(state, sort_keys=True, ensure_ascii=False)
+_dump = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode

@@ -23,6 +23,7 @@ from psycopg.errors import LockNotAvailable
 from durable import vault
 from durable.beats import stating
 from durable.errors import InterlockError
+from durable.sql import answer
 from durable.transitions import Claim, still_held
 from durable.transitions.hot import CLAIM
 
@@ -59,9 +60,8 @@ def claim(run_ref: str) -> Claim | None:
     values: dict[str, Any] = {"ref": run_ref, "nonce": nonce, "worker": worker, "lease": lease}
     values["patience"] = f"{PATIENCE / timedelta(milliseconds=1):.0f}ms"
     try:
-        with stating("claim"), connection.cursor() as cursor:
-            cursor.execute(CLAIM, values)
-            row = cursor.fetchone()
+        with stating("claim"):
+            row = answer(CLAIM, values)
     except OperationalError as error:
         if not isinstance(error.__cause__, LockNotAvailable):
             raise

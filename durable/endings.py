@@ -19,8 +19,8 @@ from durable.journal import ENGINE
 from durable.ledger import outcome
 from durable.models import Effect, Run
 from durable.models.fields import Clock
-from durable.models.rows import answer
 from durable.reconcile import Doubt, LookAgain, Verdict, settle
+from durable.sql import answer
 from durable.states import OPEN, RUN_MOVES, AttemptEnd, Attention, EventKind, RunState, WaitKind
 from durable.transitions import Claim, hold_claim, move_run
 from durable.transitions.lives import CLOSE

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection
-
+from durable import sql
 from durable.beats import stating
 from durable.errors import BudgetExhausted, LeaseLost
 from durable.ledger import Place
@@ -60,9 +59,8 @@ def keep(
 ) -> None:
     """Freeze a read's result in place of what stood there, in one lazy commit. Raises LeaseLost."""
     values = _at(claim, place, tool, args_digest) | {"result": json.dumps(result), "freshness": freshness}
-    with stating("freeze"), connection.cursor() as cursor:
-        cursor.execute(KEEP, values)
-        if cursor.rowcount != 1:
+    with stating("freeze"):
+        if sql.count(KEEP, values) != 1:
             raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; nothing was frozen")
 
 
@@ -83,9 +81,8 @@ def reserve_model(claim: Claim, place: Place, model: str, args_digest: str, toke
     as spent: the vendor may have billed it.
     """
     values = _at(claim, place, model, args_digest) | {"tokens": tokens}
-    with stating("reserve"), connection.cursor() as cursor:
-        cursor.execute(RESERVE, values)
-        row = cursor.fetchone()
+    with stating("reserve"):
+        row = sql.answer(RESERVE, values)
     if row is None:
         raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; nothing was reserved")
     known, answer, written = row
@@ -111,9 +108,8 @@ def bill(claim: Claim) -> None:
     if claim.unbilled is None:
         return
     values = claim.token | Bill.values(claim.unbilled)
-    with stating("bill"), connection.cursor() as cursor:
-        cursor.execute(BILL, values)
-        if cursor.fetchone() is None:
+    with stating("bill"):
+        if sql.answer(BILL, values) is None:
             raise LeaseLost(f"attempt {claim.attempt} no longer holds {claim.run_ref}; nothing was billed")
     claim.unbilled = None
 

@@ -20,7 +20,8 @@ from durable.errors import Conflict, Invalid
 from durable.journal import one_line, record
 from durable.models import Run, Wait
 from durable.models.fields import Clock
-from durable.models.rows import answer, made
+from durable.models.rows import made
+from durable.sql import answer
 from durable.states import ENDED, Durability, EventKind, RunState, WaitKind, WaitState
 from durable.text import check_text
 from durable.transitions import close_wait, lock_run, move_run

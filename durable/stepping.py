@@ -18,8 +18,8 @@ from durable.digest import canonical, plain
 from durable.errors import BudgetExhausted, StepTimeout, Stopping, Suspension
 from durable.journal import one_line
 from durable.models import Effect, Run
-from durable.models.rows import answer
 from durable.plan import Step
+from durable.sql import answer
 from durable.states import ENDING, OPEN, AttemptEnd, Attention, CheckpointKind, EventKind, WaitKind
 from durable.suspending import stuck
 from durable.text import cut, mend

@@ -14,7 +14,7 @@ from durable.beats import committing
 from durable.checkpoints import Snapshot, columns, paid
 from durable.errors import Stopping
 from durable.models import Run, Stop, Wait
-from durable.models.rows import answer
+from durable.sql import answer
 from durable.states import ENDING, AttemptEnd, Attention, CheckpointKind, RunState, WaitKind, WaitState
 from durable.transitions import Claim, hold_claim
 from durable.transitions.lives import REST, REST_AT

@@ -20,7 +20,8 @@ from durable.beats import committing
 from durable.errors import Conflict, Invalid, NotFound
 from durable.models import Effect, Run, Signal, Wait
 from durable.models.fields import Clock
-from durable.models.rows import answer, made
+from durable.models.rows import made
+from durable.sql import answer
 from durable.states import ENDED, Attention, EventKind, RunState, WaitKind, WaitState
 from durable.text import check_json, check_text, mend
 from durable.transitions import close_wait, lock_run, move_run

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-from django.db import connection
 from django.db.models import JSONField, Model
 
 M = TypeVar("M", bound=Model)
-
-
-def answer(statement: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """Execute a statement and return the one row that it answers with, or None."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        row: tuple[Any, ...] | None = cursor.fetchone()
-    return row
 
 
 def columns(model: type[Model], alias: str) -> str:

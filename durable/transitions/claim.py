@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db import connection
-
 from durable import clock
 from durable.beats import stating
 from durable.errors import LeaseLost, NotFound
 from durable.models import Run
 from durable.models.fields import Clock
-from durable.models.rows import answer, columns, made
+from durable.models.rows import columns, made
+from durable.sql import answer
 from durable.transitions.fence import FENCED
 
 
@@ -96,6 +95,7 @@ class Claim:
 
 
 _HOLD = f"{FENCED} RETURNING {columns(Run, 'r')}"
+_HEARTBEAT = f"{FENCED} RETURNING held OR state = 'cancelling'"
 
 
 def lock_run(ref: str) -> Run:
@@ -130,9 +130,8 @@ def _stale(claim: Claim) -> LeaseLost:
 
 def still_held(claim: Claim) -> bool:
     """Extend the lease (the heartbeat). False means that the attempt is over and its worker must stop."""
-    with stating("heartbeat"), connection.cursor() as cursor:
-        cursor.execute(f"{FENCED} RETURNING held OR state = 'cancelling'", claim.token)
-        row = cursor.fetchone()
+    with stating("heartbeat"):
+        row = answer(_HEARTBEAT, claim.token)
     claim.lost = row is None
     claim.wanted = row is not None and bool(row[0])
     return row is not None
