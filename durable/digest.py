@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -23,6 +24,8 @@ MAX_CANONICAL_BYTES = 16 * 1024 * 1024
 MAX_CANONICAL_DEPTH = MAX_DEPTH + 8
 _MAX_DECIMAL_DIGITS = 64
 _MIN_SECRET_BYTES = 16
+_AS_IT_IS = frozenset({str, int, float, bool, type(None)})
+_PLAINLY = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
 def plain(
@@ -38,14 +41,14 @@ def plain(
     datetime ISO 8601 in UTC with `Z`, a date or UUID its text, an enum its value, a pydantic model its
     fields. All else is `Invalid`.
     """
-    built = _plain(value, field, max_depth)
+    built = _plain(value, (field,), max_depth)
     check_json(built, field, max_bytes=max_bytes, max_depth=max_depth)
     return built
 
 
 def canonical(value: object, field: str = "value") -> bytes:
     """The RFC 8785 bytes of `value` (see `plain`). The order of keys does not matter; 1 and 1.0 are equal."""
-    return rfc8785.dumps(_exact(plain(value, field)))
+    return _written(plain(value, field))
 
 
 def sha256(data: bytes) -> str:
@@ -79,7 +82,9 @@ def _normal(value: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", value.strip()).casefold())
 
 
-def _plain(value: object, field: str, levels: int) -> Any:
+def _plain(value: object, path: tuple[object, ...], levels: int) -> Any:
+    if type(value) in _AS_IT_IS:
+        return value
     if isinstance(value, BaseModel):
         value = dict(value)
     if isinstance(value, Mapping | list | tuple):
@@ -87,33 +92,56 @@ def _plain(value: object, field: str, levels: int) -> Any:
             return value  # check_json refuses it, in its own words
         if isinstance(value, Mapping):
             # Keys stay as they are: check_json names the one that is not text.
-            return {key: _plain(item, join(field, key), levels - 1) for key, item in value.items()}
-        return [_plain(item, join(field, place), levels - 1) for place, item in enumerate(value)]
+            return {key: _plain(item, (*path, key), levels - 1) for key, item in value.items()}
+        return [_plain(item, (*path, place), levels - 1) for place, item in enumerate(value)]
     if isinstance(value, Enum):
-        return _plain(value.value, field, levels)
+        return _plain(value.value, path, levels)
     if isinstance(value, Decimal):
-        return _decimal(value, field)
+        return _decimal(value, path)
     if isinstance(value, datetime):
-        return _moment(value, field)
+        return _moment(value, path)
     if isinstance(value, date | UUID):
         return str(value)
     return value
 
 
-def _decimal(value: Decimal, field: str) -> str:
+def _decimal(value: Decimal, path: tuple[object, ...]) -> str:
     if not value.is_finite():
-        raise Invalid(field, "must be a finite number, not NaN or infinity")
+        raise Invalid(_at(path), "must be a finite number, not NaN or infinity")
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int)
     if max(abs(exponent), abs(value.adjusted())) > _MAX_DECIMAL_DIGITS:
-        raise Invalid(field, f"must have at most {_MAX_DECIMAL_DIGITS} digits before or after the point")
+        raise Invalid(_at(path), f"must have at most {_MAX_DECIMAL_DIGITS} digits before or after the point")
     return format(abs(value) if value.is_zero() else value, "f")
 
 
-def _moment(value: datetime, field: str) -> str:
+def _moment(value: datetime, path: tuple[object, ...]) -> str:
     if value.utcoffset() is None:
-        raise Invalid(field, "must be a time with a time zone")
+        raise Invalid(_at(path), "must be a time with a time zone")
     return value.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+
+
+def _at(path: tuple[object, ...]) -> str:
+    return join(str(path[0]), *path[1:])
+
+
+def _written(value: Any) -> bytes:
+    """The RFC 8785 bytes of plain JSON. Without fractions and beyond-ASCII text they are what the standard library
+    writes, which takes a tenth of the time: the order of keys and the form of numbers are what differs.
+    """
+    if not _has_float(value):
+        text = _PLAINLY.encode(value)
+        if text.isascii():
+            return text.encode()
+    return rfc8785.dumps(_exact(value))
+
+
+def _has_float(value: Any) -> bool:
+    if type(value) is dict:
+        return any(map(_has_float, value.values()))
+    if type(value) is list:
+        return any(map(_has_float, value))
+    return type(value) is float
 
 
 def _exact(value: Any) -> Any:

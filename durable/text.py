@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from json.encoder import encode_basestring
@@ -59,6 +60,8 @@ def check_json(value: object, field: str, *, max_bytes: int = MAX_BYTES, max_dep
     `max_bytes` counts the compact UTF-8 text, `max_depth` the lists and objects inside each other. Walks
     without recursion and stops at the first fault: depth, a cycle or one value used over and over do no harm.
     """
+    if _room_left(value, max_depth, max_bytes) >= 0:
+        return
     path: list[object] = []
     levels: list[Iterator[tuple[object, object]]] = [iter(((None, value),))]
     size = 0
@@ -83,6 +86,48 @@ def check_json(value: object, field: str, *, max_bytes: int = MAX_BYTES, max_dep
                 raise Invalid(field, f"must be nested at most {max_depth} deep; flatten it")
             levels.append(children)
             path = where
+
+
+def _room_left(value: object, levels: int, room: int) -> int:
+    """How many of `room` bytes are left beside `value` at its largest; negative where that is in doubt, or a fault is.
+
+    The quick way for what is in order, which nearly everything is: whoever is told of a doubt looks closely.
+    """
+    kind = type(value)
+    if kind is str:
+        return room - _most_bytes(value)  # type: ignore[arg-type]  # its very type was looked at
+    if kind is int:
+        return room - 17 if -MAX_INT <= value <= MAX_INT else -1  # type: ignore[operator]  # as above
+    if value is None or kind is bool:
+        return room - 5
+    if kind is float:
+        return room - 24 if math.isfinite(value) else -1  # type: ignore[arg-type]  # as above
+    if levels == 0:
+        return -1
+    if kind is dict:
+        room -= 2
+        for key, item in value.items():  # type: ignore[attr-defined]  # as above
+            if type(key) is not str:
+                return -1
+            room = _room_left(item, levels - 1, room - 2 - _most_bytes(key))
+            if room < 0:
+                return -1
+        return room
+    if kind is list or kind is tuple:
+        room -= 2
+        for item in value:  # type: ignore[attr-defined]  # as above
+            room = _room_left(item, levels - 1, room - 1)
+            if room < 0:
+                return -1
+        return room
+    return -1
+
+
+def _most_bytes(text: str) -> int:
+    """The most bytes that a text may take in JSON; more than there are where it may hold what can't be stored."""
+    if "\x00" in text or (not text.isascii() and _SURROGATE_OR_NUL.search(text)):
+        return sys.maxsize
+    return 6 * len(text) + 2
 
 
 def load_json(raw: bytes | str, field: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Any:

@@ -81,14 +81,14 @@ class Arguments:
         except ValidationError as error:
             raise _refusal(error.errors(include_input=False, include_url=False)[0]) from None
         typed = dict(model)
-        _refuse_floats(raw, typed, "args")
+        _refuse_floats(raw, typed, ())
         return typed
 
 
 def as_json(typed: Mapping[str, Any]) -> dict[str, Any]:
     """Typed values as plain JSON: equal values give equal JSON (1.50 and 1.5 are one Decimal)."""
-    built = {name: _shorten(value, join("args", name)) for name, value in typed.items()}
-    return {name: plain(value, join("args", name)) for name, value in built.items()}
+    built: dict[str, Any] = plain({name: _shorten(value, (name,)) for name, value in typed.items()}, "args")
+    return built
 
 
 def _field(parameter: inspect.Parameter, hints: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -121,30 +121,35 @@ def _refusal(error: ErrorDetails) -> Invalid:
     return Invalid(join("args", *error["loc"]), rule)
 
 
-def _refuse_floats(raw: object, typed: object, field: str) -> None:
+def _refuse_floats(raw: object, typed: object, path: tuple[object, ...]) -> None:
     """Refuse a JSON number with a fraction where a Decimal is meant: it is no longer the number that was written."""
     if isinstance(typed, Decimal):
         if isinstance(raw, float):
-            raise Invalid(field, 'must be text such as "6.95", or a whole number: a float is not exact')
+            raise Invalid(
+                join("args", *path), 'must be text such as "6.95", or a whole number: a float is not exact'
+            )
     elif isinstance(typed, BaseModel):
-        _refuse_floats(raw, dict(typed), field)
+        _refuse_floats(raw, dict(typed), path)
     elif isinstance(typed, Mapping) and isinstance(raw, Mapping):
         for key, item in typed.items():
-            _refuse_floats(raw.get(key), item, join(field, key))
+            _refuse_floats(raw.get(key), item, (*path, key))
     elif isinstance(typed, (list, tuple)) and isinstance(raw, list):
         for place, (before, after) in enumerate(zip(raw, typed, strict=False)):
-            _refuse_floats(before, after, join(field, place))
+            _refuse_floats(before, after, (*path, place))
 
 
-def _shorten(value: object, field: str) -> object:
+def _shorten(value: object, path: tuple[object, ...]) -> object:
     """The value with models opened, and each Decimal as text without idle zeros. Never rounds."""
     if isinstance(value, Decimal):
-        text = str(plain(value, field))
+        try:
+            text = str(plain(value))
+        except Invalid as error:
+            raise Invalid(join("args", *path), error.rule) from None
         return text.rstrip("0").rstrip(".") if "." in text else text
     if isinstance(value, BaseModel):
-        return {name: _shorten(item, join(field, name)) for name, item in value}
+        return {name: _shorten(item, (*path, name)) for name, item in value}
     if isinstance(value, Mapping):
-        return {key: _shorten(item, join(field, key)) for key, item in value.items()}
+        return {key: _shorten(item, (*path, key)) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_shorten(item, join(field, place)) for place, item in enumerate(value)]
+        return [_shorten(item, (*path, place)) for place, item in enumerate(value)]
     return value

@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import rfc8785
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -68,6 +69,12 @@ def test_any_change_of_a_field_changes_the_digest(value: dict[str, Any], data: s
     assume(json.dumps(other, sort_keys=True) != json.dumps(value[key], sort_keys=True))
     assert digest({**value, key: other}) != digest(value)
     assert digest({name: item for name, item in value.items() if name != key}) != digest(value)
+
+
+@given(values | st.dictionaries(texts, st.floats(allow_nan=False, allow_infinity=False)))
+def test_the_bytes_are_those_of_the_standards_own_library(value: Any) -> None:
+    assume("9007199254740992" not in json.dumps(value))  # 2^53 itself is one more than the library takes
+    assert canonical(value) == rfc8785.dumps(value)
 
 
 @given(values)
