@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -75,11 +76,23 @@ def filtered(state: str, q: str) -> QuerySet[Effect]:
     if state:
         found = found.filter(state=state)
     if q:
-        named = Effect.objects.filter(key__startswith=q).order_by().values("pk")
-        proven = Effect.objects.filter(receipt_id=q).order_by().values("pk")
+        named = _named(q).order_by().values("pk")
+        proven = Effect.objects.filter(bearing([q])).order_by().values("pk")
         about = Subject.objects.filter(hash__in=runs.subject_hashes(q)).order_by().values("effect_id")
         found = found.filter(pk__in=named.union(proven, about, all=True))
     return found
+
+
+def _named(beginning: str) -> QuerySet[Effect]:
+    """Effects by the beginning of their key, which begins with their run's ref and a colon: runs are fewer."""
+    ref, colon, _ = beginning.partition(":")
+    of_run = Q(run__ref=ref) if colon else Q(run__ref__startswith=ref)
+    return Effect.objects.filter(of_run, key__startswith=beginning)
+
+
+def bearing(receipts: Sequence[str]) -> Q:
+    """Effects that one of these receipts proves. Those that act and those that undo have an index each."""
+    return Q(receipt_id__in=receipts, undo_of=None) | Q(receipt_id__in=receipts, undo_of__isnull=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from approvals import opened
 from approvals.outcomes import moment
-from approvals.queries import words
+from approvals.queries import effects, words
 from approvals.templatetags.interlock import span
 from durable import tools
 from durable.errors import InterlockError, Invalid
@@ -69,7 +69,7 @@ def _target(effect: Effect) -> str:
 def _owners(effect: Effect, found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Whether a candidate is another effect's receipt already; one query."""
     ids = [str(one.get("id")) for one in found]
-    others = Effect.objects.filter(vendor=effect.vendor, receipt_id__in=ids).exclude(pk=effect.pk)
+    others = Effect.objects.filter(effects.bearing(ids), vendor=effect.vendor).exclude(pk=effect.pk)
     taken = dict(others.values_list("receipt_id", "key")) if ids else {}
     return {id: _cell(taken.get(id, "no other effect"), id not in taken) for id in ids}
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from durable import journal, vault
 from durable.digest import canonical, digest, plain
 from durable.errors import Conflict, Invalid
-from durable.ledger.statements import APPLY, OUTCOME
+from durable.ledger.statements import APPLY, OUTCOME, SETTLED
 from durable.models import Effect, Run, Sealed
 from durable.money import to_minor
+from durable.sql import answer
 from durable.states import EFFECT_MOVES, EffectState, EventKind
 from durable.transitions import Claim
 from durable.vendor import Receipt
@@ -24,7 +25,7 @@ class ReceiptTaken(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What an effect has become: its event, its columns, and the receipt that proves it."""
+    """What an effect has become: its event, the columns that say so, and the receipt that proves it."""
 
     event_id: int
     columns: tuple[Any, ...]
@@ -32,8 +33,8 @@ class Settled:
 
     def into(self, effect: Effect) -> None:
         """Bring an effect up to date."""
-        for field, value in zip(Effect._meta.concrete_fields, self.columns, strict=True):
-            setattr(effect, field.attname, value)
+        for column, value in zip(SETTLED, self.columns, strict=True):
+            setattr(effect, column, value)
         self.proof.pk = effect.proof_id
         effect.proof = self.proof
 
@@ -94,9 +95,7 @@ def _values(
 def _execute(sql: str, values: dict[str, Any], proof: Sealed) -> Settled | None:
     """Execute, and return what was written. None where that is nothing."""
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(sql, values)
-            row = cursor.fetchone()
+        row = answer(sql, values)
     except IntegrityError as error:
         if "receipt_once" not in str(error):
             raise

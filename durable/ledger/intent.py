@@ -20,6 +20,7 @@ from durable.ledger.places import key_of, undo_key_of
 from durable.ledger.release import forward_only, sent_body, within
 from durable.ledger.statements import INTENT, INTENT_AND_BILL
 from durable.models import Effect, Run, Sealed
+from durable.sql import answer
 from durable.states import EffectState, EventKind, RunState
 from durable.transitions import Bill, Claim, hold_claim
 
@@ -61,9 +62,7 @@ def insert(claim: Claim, run: Run, draft: Draft, facts: Mapping[str, Any] | None
     """
     values, payload = _values(claim, run, draft, facts)
     bill = claim.unbilled
-    with connection.cursor() as cursor:
-        cursor.execute(INTENT if bill is None else INTENT_AND_BILL, values | Bill.values(bill))
-        row = cursor.fetchone()
+    row = answer(INTENT if bill is None else INTENT_AND_BILL, values | Bill.values(bill))
     if row is None:
         raise _why_not(claim, draft)
     claim.unbilled = None

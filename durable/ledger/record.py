@@ -109,6 +109,11 @@ def write_subjects(effect: Effect, subjects: Mapping[str, str]) -> None:
     """Index an effect by whom it is about, as keyed hashes."""
     Subject.objects.filter(effect=effect).delete()
     Subject.objects.bulk_create(
-        Subject(effect=effect, kind=kind, hash=keyed_hash(kind, value, settings.INTERLOCK_HASH_KEY))
+        Subject(
+            effect=effect,
+            run_id=effect.run_id,
+            kind=kind,
+            hash=keyed_hash(kind, value, settings.INTERLOCK_HASH_KEY),
+        )
         for kind, value in subjects.items()
     )

@@ -63,8 +63,8 @@ WITH fenced AS (
     FROM may CROSS JOIN payload LEFT JOIN facts ON true LEFT JOIN said ON true
     RETURNING *
 ), about AS (
-    INSERT INTO durable_subject (effect_id, kind, hash)
-    SELECT e.id, s.kind, s.hash FROM e, unnest(%(kinds)s::text[], %(hashes)s::text[]) AS s (kind, hash)
+    INSERT INTO durable_subject (effect_id, run_id, kind, hash)
+    SELECT e.id, e.run_id, s.kind, s.hash FROM e, unnest(%(kinds)s::text[], %(hashes)s::text[]) AS s (kind, hash)
 ), told AS (
     INSERT INTO durable_ledgerevent (run_ref, kind, effect_key, actor, body)
     SELECT may.ref, t.kind, %(key)s, t.actor, t.body
@@ -78,6 +78,18 @@ SELECT {EFFECT_COLUMNS} FROM e
 INTENT = _INTENT.format(billed="")
 #: The same, with a model's answer that waits to be on record: what led to an act is known when the act is.
 INTENT_AND_BILL = _INTENT.format(billed=BILLED.format(run="may"))
+
+#: What settling an effect as applied writes of it, and answers with.
+SETTLED = (
+    "state",
+    "open_sends",
+    "receipt_id",
+    "applied_no",
+    "adopted",
+    "proof_id",
+    "settled_at",
+    "next_look_at",
+)
 
 _APPLY = """
 WITH fenced AS ({fence}
@@ -105,19 +117,21 @@ WITH fenced AS ({fence}
                             p.limit_minor - (p.reserved_minor - %(reserved)s::bigint))
     FROM fenced, e WHERE %(counted)s AND p.budget_id = fenced.budget_id AND p.currency = e.currency
 )
-SELECT told.id, {columns} FROM e, told
+SELECT told.id, {settled} FROM e, told
 """
+
+_SETTLED = ", ".join(f"e.{column}" for column in SETTLED)
 
 #: By the worker that has made the one request of an effect, and has its answer: nobody else can have settled it.
 OUTCOME = _APPLY.format(
     fence=f"\n    {FENCED}\n    RETURNING r.id, r.ref, r.budget_id",
     open="a.state = 'pending' AND a.sends = 1 AND a.open_sends = 1",
-    columns=EFFECT_COLUMNS,
+    settled=_SETTLED,
 )
 
 #: By whoever holds the run's lock and has looked at the effect under it.
 APPLY = _APPLY.format(
     fence="\n    SELECT r.id, r.ref, r.budget_id FROM durable_run r WHERE r.id = %(run)s",
     open="a.state = %(state)s",
-    columns=EFFECT_COLUMNS,
+    settled=_SETTLED,
 )

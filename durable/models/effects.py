@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
@@ -24,7 +25,7 @@ class SealKey(models.Model):
 class Sealed(models.Model):
     """Personal data standing apart from what can't change: payloads, receipts, facts, people's words."""
 
-    run = models.ForeignKey(Run, models.CASCADE, related_name="sealed")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="sealed", db_index=False)
     digest = models.TextField()
     box = models.BinaryField()
     at = models.DateTimeField(db_default=Clock())
@@ -43,24 +44,27 @@ class Effect(models.Model):
     have been forgotten by a restore from a backup: it is looked up before anything is sent.
     """
 
-    run = models.ForeignKey(Run, models.PROTECT, related_name="effects")
+    run = models.ForeignKey(
+        Run, models.PROTECT, related_name="effects", db_index=False
+    )  # `effect_place_once` has it
     key = models.TextField(unique=True)
     step = models.TextField()
     visit = models.IntegerField()
     ordinal = models.IntegerField()
     link = models.IntegerField(default=1)
-    linked_from = models.ForeignKey("self", models.PROTECT, null=True, related_name="linked")
-    undo_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="undos")
+    linked_from = models.ForeignKey("self", models.PROTECT, null=True, related_name="linked", db_index=False)
+    undo_of = models.ForeignKey("self", models.PROTECT, null=True, related_name="undos", db_index=False)
     tool = models.TextField()
     tool_version = models.IntegerField(default=1)
     effect_class = state_field()
     digest_asked = models.TextField()
     digest = models.TextField()
-    payload_asked = models.ForeignKey(Sealed, models.PROTECT, related_name="+")
-    payload = models.ForeignKey(Sealed, models.PROTECT, related_name="+")
-    facts = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+")
-    words = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+")
-    said = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+")
+    # What is sealed is never deleted, only its key: nobody looks for the effect of a box.
+    payload_asked = models.ForeignKey(Sealed, models.PROTECT, related_name="+", db_index=False)
+    payload = models.ForeignKey(Sealed, models.PROTECT, related_name="+", db_index=False)
+    facts = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+", db_index=False)
+    words = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+", db_index=False)
+    said = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+", db_index=False)
     vendor = models.TextField(default="")
     amount_minor = models.BigIntegerField(null=True)
     currency = models.TextField(default="")
@@ -78,7 +82,7 @@ class Effect(models.Model):
     next_look_at = models.DateTimeField(null=True)
     forgotten_since = models.DateTimeField(null=True)
     receipt_id = models.TextField(default="")
-    proof = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+")
+    proof = models.ForeignKey(Sealed, models.PROTECT, null=True, related_name="+", db_index=False)
     adopted = models.BooleanField(default=False)
     failure = models.TextField(default="")
     recorded_at = models.DateTimeField(db_default=Clock())
@@ -98,7 +102,7 @@ class Effect(models.Model):
             ),
             # A receipt proves one effect: the vendor's name for what moved may be taken over once.
             models.UniqueConstraint(
-                fields=["vendor", "receipt_id"],
+                fields=["receipt_id", "vendor"],
                 condition=~Q(receipt_id="") & Q(undo_of=None),
                 name="receipt_once",
             ),
@@ -122,9 +126,19 @@ class Effect(models.Model):
                 condition=Q(forgotten_since__isnull=False),
             ),
             models.Index(fields=["once_per"], name="effect_once_per", condition=~Q(once_per="")),
-            models.Index(fields=["state", "-id"], name="effect_by_state"),
-            models.Index(fields=["receipt_id"], name="effect_by_receipt", condition=~Q(receipt_id="")),
-            models.Index(fields=["recorded_at"], name="effect_by_time"),
+            # Nearly all effects come to be applied: those are found by going back from the newest.
+            models.Index(fields=["state", "-id"], name="effect_not_applied", condition=~Q(state="applied")),
+            models.Index(
+                fields=["linked_from"], name="effect_linked", condition=Q(linked_from__isnull=False)
+            ),
+            models.Index(fields=["undo_of"], name="effect_undo", condition=Q(undo_of__isnull=False)),
+            # Forward effects are found by `receipt_once`.
+            models.Index(
+                fields=["receipt_id"],
+                name="effect_undo_receipt",
+                condition=~Q(receipt_id="") & Q(undo_of__isnull=False),
+            ),
+            BrinIndex(fields=["recorded_at"], name="effect_recorded", autosummarize=True),
             models.Index(fields=["tool", "-id"], name="effect_by_tool"),
         ]
 
@@ -135,13 +149,15 @@ class Effect(models.Model):
 class Subject(models.Model):
     """Whom an effect was about, as a keyed hash: findable by who knows the name, worthless to who does not."""
 
-    effect = models.ForeignKey(Effect, models.CASCADE, related_name="subjects")
+    effect = models.ForeignKey(Effect, models.CASCADE, related_name="subjects", db_index=False)
+    # The effect's run once more, so that policy finds what one run has done for a subject, however much others have.
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False, db_constraint=False)
     kind = models.TextField()
     hash = models.TextField()
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["effect", "kind"], name="subject_once")]
-        indexes = [models.Index(fields=["hash"], name="subject_hash")]
+        indexes = [models.Index(fields=["hash", "run"], name="subject_of_run")]
 
     def __str__(self) -> str:
         return f"{self.kind} of effect {self.effect_id}"

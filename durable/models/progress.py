@@ -23,7 +23,7 @@ class Branch(models.Model):
 class Message(models.Model):
     """One message of a conversation: only ever added, numbered within its branch from 1."""
 
-    branch = models.ForeignKey(Branch, models.CASCADE, related_name="messages")
+    branch = models.ForeignKey(Branch, models.CASCADE, related_name="messages", db_index=False)
     no = models.IntegerField()
     role = models.TextField()
     content = models.JSONField()
@@ -45,7 +45,7 @@ class Checkpoint(models.Model):
     forks, the counters themselves stand in `Budget`.
     """
 
-    run = models.ForeignKey(Run, models.CASCADE, related_name="checkpoints")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="checkpoints", db_index=False)
     version = models.IntegerField()
     kind = state_field()
     step = models.TextField()
@@ -56,7 +56,7 @@ class Checkpoint(models.Model):
     state = models.JSONField(null=True)
     state_version = models.IntegerField()
     progress = models.JSONField()
-    branch = models.ForeignKey(Branch, models.PROTECT, related_name="checkpoints")
+    branch = models.ForeignKey(Branch, models.PROTECT, related_name="checkpoints", db_index=False)
     message_count = models.IntegerField()
     compaction_base = models.IntegerField(default=0)
     budget = models.JSONField(default=dict)
@@ -79,7 +79,7 @@ class Frozen(models.Model):
     billed after; `tokens` adds up all calls at this place, those included that a crash cut off.
     """
 
-    run = models.ForeignKey(Run, models.CASCADE, related_name="frozen")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="frozen", db_index=False)
     step = models.TextField()
     visit = models.IntegerField()
     ordinal = models.IntegerField()

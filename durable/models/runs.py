@@ -38,7 +38,7 @@ class Budget(models.Model):
 class Purse(models.Model):
     """The money of a budget in one currency, in minor units. A currency without a purse is refused."""
 
-    budget = models.ForeignKey(Budget, models.CASCADE, related_name="purses")
+    budget = models.ForeignKey(Budget, models.CASCADE, related_name="purses", db_index=False)
     currency = models.TextField()
     limit_minor = models.BigIntegerField()
     reserved_minor = models.BigIntegerField(default=0)
@@ -124,7 +124,7 @@ class Run(models.Model):
     visit = models.IntegerField(default=1)
     tries = models.IntegerField(default=0)
     version = models.IntegerField(default=0)
-    branch = models.ForeignKey("Branch", models.PROTECT, null=True, related_name="runs")
+    branch = models.ForeignKey("Branch", models.PROTECT, null=True, related_name="runs", db_index=False)
     message_count = models.IntegerField(default=0)
     attempt = models.IntegerField(default=0)
     nonce = models.TextField(default="")
@@ -136,7 +136,7 @@ class Run(models.Model):
     held = models.BooleanField(default=False)
     undo_after = models.BooleanField(default=False)
     budget = models.ForeignKey(Budget, models.PROTECT, related_name="runs")
-    parent = models.ForeignKey("self", models.PROTECT, null=True, related_name="forks")
+    parent = models.ForeignKey("self", models.PROTECT, null=True, related_name="forks", db_index=False)
     parent_version = models.IntegerField(null=True)
     recovery = models.ForeignKey(Recovery, models.PROTECT, null=True, related_name="runs", db_index=False)
     forgotten_since = models.DateTimeField(null=True)
@@ -176,7 +176,7 @@ class Run(models.Model):
 class Attempt(models.Model):
     """One claim of a run by a worker. Its number and nonce are the fencing token of its lease."""
 
-    run = models.ForeignKey(Run, models.CASCADE, related_name="attempts")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="attempts", db_index=False)
     number = models.IntegerField()
     worker = models.TextField()
     claimed_at = models.DateTimeField(db_default=Clock())
@@ -202,7 +202,7 @@ class Wait(models.Model):
     a deadline or a named person or role that it waits for (`waits_for`).
     """
 
-    run = models.ForeignKey(Run, models.CASCADE, related_name="waits")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="waits", db_index=False)
     kind = state_field()
     name = models.TextField()
     step = models.TextField(default="")
@@ -247,7 +247,7 @@ class Wait(models.Model):
 class Signal(models.Model):
     """An outside event, kept until a wait of its run consumes it. `dedupe` makes a repeated delivery harmless."""
 
-    run = models.ForeignKey(Run, models.CASCADE, related_name="signals")
+    run = models.ForeignKey(Run, models.CASCADE, related_name="signals", db_index=False)
     name = models.TextField()
     dedupe = models.TextField()
     payload = models.JSONField()

@@ -93,7 +93,7 @@ class Act:
         if wanted.once_per is not None:
             self.values["once_per"] = keyed_hash(f"once:{wanted.tool}", wanted.once_per, secret)
         for kind, value in wanted.subjects.items():
-            story.rows.add("durable_subject", self.id, kind, keyed_hash(kind, value, secret))
+            story.rows.add("durable_subject", self.id, story.id, kind, keyed_hash(kind, value, secret))
         self.money(reserved=wanted.minor or 0)
         body: dict[str, Any] = {"tool": wanted.tool, "tool_version": 1, "class": wanted.effect_class.value}
         body |= {"digest": self.digest, "attempt": story.attempt, **self._amount()}

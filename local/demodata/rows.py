@@ -34,7 +34,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "digest_asked digest payload_asked_id payload_id facts_id words_id said_id vendor amount_minor currency "
         "once_per state round approved_round sends open_sends error_saved first_sent_at last_sent_at send_by looks "
         "next_look_at receipt_id proof_id adopted failure recorded_at settled_at applied_no",
-        "durable_subject": "id effect_id kind hash",
+        "durable_subject": "id effect_id run_id kind hash",
         "durable_wait": "id run_id kind name step visit ordinal effect_id waits_for detail state opened_at deadline "
         "answer closed_at closed_by",
         "durable_ledgerevent": "id run_ref no kind effect_key actor body at hash",

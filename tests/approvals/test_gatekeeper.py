@@ -86,7 +86,7 @@ def test_what_gives_money_back_does_not_count_towards_the_sum() -> None:
     undo.pk, undo.key, undo.undo_of = None, f"{first.key}:undo", first
     undo.save()
     for subject in first.subjects.all():
-        undo.subjects.create(kind=subject.kind, hash=subject.hash)
+        undo.subjects.create(run_id=undo.run_id, kind=subject.kind, hash=subject.hash)
     second = factories.propose(claim, ordinal=2, order="8812", amount="40", currency="EUR")
     assert not Gate.objects.filter(effect=second).exists()
 
