@@ -5,20 +5,29 @@ A fork's branch begins with its parent's first messages, by reference; nothing i
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from durable.models import Branch, Message
+from durable.sql import answers
+
+# Most of what is said is text: that comes as itself, not as JSON to be decoded.
+_SAID = """
+WITH RECURSIVE line (id, count, parent_id, base_count) AS (
+    SELECT b.id, %(count)s::int, b.parent_id, b.base_count FROM durable_branch b WHERE b.id = %(branch)s
+    UNION ALL
+    SELECT b.id, least(line.base_count, line.count), b.parent_id, b.base_count
+    FROM line JOIN durable_branch b ON b.id = line.parent_id
+)
+SELECT m.no, m.role, jsonb_typeof(m.content) = 'string' AS plainly,
+       CASE jsonb_typeof(m.content) WHEN 'string' THEN m.content #>> '{}' ELSE m.content::text END
+FROM line JOIN durable_message m ON m.branch_id = line.id AND m.no <= line.count
+ORDER BY m.no
+"""
 
 
 def conversation(branch_id: int, count: int) -> list[dict[str, Any]]:
     """Return the first `count` messages of a branch as {no, role, content}, those of its ancestors included."""
-    branch = Branch.objects.get(pk=branch_id)
-    before: list[dict[str, Any]] = []
-    if branch.parent_id is not None and branch.base_count:
-        before = conversation(branch.parent_id, min(branch.base_count, count))
-    own = (
-        Message.objects.filter(branch_id=branch_id, no__lte=count)
-        .order_by("no")
-        .values("no", "role", "content")
-    )
-    return before + [dict(message) for message in own]
+    return [
+        {"no": no, "role": role, "content": content if plainly else json.loads(content)}
+        for no, role, plainly, content in answers(_SAID, {"branch": branch_id, "count": count})
+    ]

@@ -8,7 +8,8 @@ to what is executed (`execute_wrapper`, or a log of queries), the statement goes
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -25,34 +26,37 @@ _cursors: WeakKeyDictionary[Connection[Row], RawCursor[Row]] = WeakKeyDictionary
 
 def answer(statement: str, values: Mapping[str, Any]) -> Row | None:
     """Execute a statement with `%(name)s` in it and return the first row that it answers with, or None."""
-    if _listened_to():
-        with connection.cursor() as cursor:
-            cursor.execute(statement, values)
-            heard: Row | None = cursor.fetchone()
-        return heard
-    sent, names = _positional(statement)
-    with connection.wrap_database_errors:
-        raw = _cursor()
-        raw.execute(sent, [values[name] for name in names])
-        return raw.fetchone()
+    with _executed(statement, values) as cursor:
+        row: Row | None = cursor.fetchone()
+    return row
+
+
+def answers(statement: str, values: Mapping[str, Any]) -> list[Row]:
+    """Do as `answer`, and return all rows."""
+    with _executed(statement, values) as cursor:
+        rows: list[Row] = cursor.fetchall()
+    return rows
 
 
 def count(statement: str, values: Mapping[str, Any]) -> int:
     """Execute a statement that answers with no row; return how many rows it has written."""
-    if _listened_to():
-        with connection.cursor() as cursor:
-            cursor.execute(statement, values)
-            heard: int = cursor.rowcount
-        return heard
+    with _executed(statement, values) as cursor:
+        written: int = cursor.rowcount
+    return written
+
+
+@contextmanager
+def _executed(statement: str, values: Mapping[str, Any]) -> Iterator[Any]:
+    if connection.execute_wrappers or connection.queries_logged:
+        with connection.cursor() as heard:
+            heard.execute(statement, values)
+            yield heard
+        return
     sent, names = _positional(statement)
     with connection.wrap_database_errors:
         raw = _cursor()
         raw.execute(sent, [values[name] for name in names])
-        return raw.rowcount
-
-
-def _listened_to() -> bool:
-    return bool(connection.execute_wrappers) or connection.queries_logged
+        yield raw
 
 
 def _cursor() -> RawCursor[Row]:
