@@ -25,6 +25,7 @@ class Capability(StrEnum):
     SEE_LEDGER = "see_ledger"
     SETTLE = "settle_effects"
     SEE_TOOLS = "see_tools"
+    SEE_SYSTEM = "see_system"
 
 
 C = Capability
@@ -40,6 +41,7 @@ PERMISSIONS: list[tuple[str, str | _StrPromise]] = [
     (C.SEE_LEDGER.value, "read the ledger"),
     (C.SETTLE.value, "say what became of an effect in doubt"),
     (C.SEE_TOOLS.value, "see tools and their classes"),
+    (C.SEE_SYSTEM.value, "see workers, queues and versions"),
 ]
 
 _READS = frozenset({C.SEE_GATES, C.SEE_RUNS, C.SEE_LEDGER, C.SEE_TOOLS})
@@ -48,7 +50,7 @@ REVIEWER, OPERATOR, AUDITOR, ADMIN = "reviewer", "operator", "auditor", "admin"
 
 ROLES: dict[str, frozenset[Capability]] = {
     REVIEWER: _READS | {C.DECIDE},
-    OPERATOR: _READS | {C.ANSWER_BACK, C.STEER_RUNS, C.EDIT_STATE, C.SETTLE},
+    OPERATOR: _READS | {C.ANSWER_BACK, C.STEER_RUNS, C.EDIT_STATE, C.SETTLE, C.SEE_SYSTEM},
     AUDITOR: _READS,
-    ADMIN: _READS,
+    ADMIN: _READS | {C.SEE_SYSTEM},
 }
