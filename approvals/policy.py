@@ -19,14 +19,14 @@ from durable.gatekeeper import Question
 from durable.ledger import gating
 from durable.models import Effect
 from durable.money import exponent, from_minor
-from durable.sql import answer
+from durable.sql import answer, listed
 from durable.states import REFUSED, EffectState
 
 #: Major units of whatever currency: above this, people are asked.
 LIMIT = 100
 
 #: Effects in these states have moved nothing and never will, so their amounts do not count.
-_MOVES_NOTHING = ", ".join(f"'{state}'" for state in sorted(REFUSED | {EffectState.FAILED}))
+_MOVES_NOTHING = listed(REFUSED | {EffectState.FAILED})
 
 # Asked before every payment: by hand, because the ORM takes longer to write it than the server to answer.
 _MOVED_BEFORE = f"""

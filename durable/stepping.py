@@ -30,7 +30,6 @@ from durable.waits import OPERATOR, WaitSpec
 DEADLINE_OVER = "its deadline is over; no further step starts"
 STEPS_USED = "the steps of its budget are used up"
 
-_OPEN = [state.value for state in OPEN]
 _LONGEST_BACKOFF = timedelta(minutes=5)
 _MOST_DOUBLINGS = 20
 _LONGEST_SENTENCE = 1_000
@@ -202,7 +201,6 @@ def complete(claim: Claim, snap: Snapshot, context: RunContext) -> None:
         "version": claim.version,
         "how": AttemptEnd.ENDED.value,
         "result": None if result is None else json.dumps(result),
-        "open": _OPEN,
         "event": EventKind.COMPLETED.value,
         "teller": one_line(claim.actor),
         "body": canonical({"attempt": claim.attempt}).decode(),
@@ -216,7 +214,7 @@ def complete(claim: Claim, snap: Snapshot, context: RunContext) -> None:
 def _unended(claim: Claim) -> BaseException:
     """Return why a run could not end: what its worker is to turn to instead. Raises LeaseLost."""
     run = look(claim)
-    left = Effect.objects.filter(run=run, state__in=_OPEN).first()
+    left = Effect.objects.filter(run=run, state__in=[state.value for state in OPEN]).first()
     if left is not None:
         sentence = f"{left.key} is still {left.state}; the run can't end over it"
         return Suspension(attention(Attention.NOT_ASKED_AGAIN, sentence))

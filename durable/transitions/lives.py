@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from durable.models import Budget, Checkpoint, Run, Wait
 from durable.models.rows import columns
+from durable.sql import listed
+from durable.states import OPEN
 from durable.transitions.fence import FENCE
 from durable.transitions.hot import WRITTEN
 
@@ -176,7 +178,7 @@ WITH fenced AS (
     SET state = 'completed', ended_at = clock_timestamp(), due_at = NULL, result = %(result)s::jsonb, error = '',
         {_MOVED_ON}, {_PUT_DOWN}
     WHERE {FENCE} AND r.version = %(version)s AND r.state = 'running' AND NOT r.held
-      AND NOT EXISTS (SELECT FROM durable_effect e WHERE e.run_id = r.id AND e.state = ANY(%(open)s::text[]))
+      AND NOT EXISTS (SELECT FROM durable_effect e WHERE e.run_id = r.id AND e.state IN ({listed(OPEN)}))
     RETURNING r.*
 ), {_CLOSED}, {WRITTEN}
 )

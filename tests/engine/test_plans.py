@@ -1,0 +1,38 @@
+"""A statement of the hot path is planned a few times by each connection, and never again."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from durable.author import Budget, Money, Next, RunContext, step
+from durable.states import RunState
+from tests.engine import agents, desk
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+
+#: PostgreSQL plans a prepared statement so often for its values before it compares that with a plan for any values.
+TRIED = 5
+_KEPT = "SELECT statement, generic_plans, custom_plans FROM pg_prepared_statements WHERE NOT from_sql"
+
+
+def test_the_server_keeps_its_plan_for_every_statement_of_a_run() -> None:
+    @step
+    def turn(self: Any, run: RunContext) -> Next:
+        run.state["said"] = run.model(agents.think, {"turn": run.visit}, tokens=50)["answer"]
+        run.effect(agents.pay, order=f"{run.ref}-{run.visit}", amount=Decimal(1), currency="EUR")
+        following: Next = self.turn if run.visit < 2 else None
+        return following
+
+    agents.define("Payer of turns", turn, budget=Budget(tokens=1_000, money=Money(100, "EUR")))
+    connection.close()
+    for _ in range(14):
+        assert desk.drive(agents.start("Payer of turns")).state == RunState.COMPLETED
+    with connection.cursor() as cursor:
+        cursor.execute(_KEPT)
+        plans = {" ".join(text.split())[:200]: counted for text, *counted in cursor.fetchall()}
+    assert len(plans) > 8
+    assert {text: counted for text, counted in plans.items() if counted[1] > TRIED} == {}
