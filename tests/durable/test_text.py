@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from durable import text
 from durable.errors import Invalid
 from durable.text import MAX_BYTES, MAX_DEPTH, MAX_INT, check_json, check_text, cut, load_json, mend
 
@@ -57,6 +58,39 @@ def test_plain_json_passes_and_comes_back_unchanged(value: Any) -> None:
     check_json(value, "input", max_bytes=10**6)
     assert load_json(json.dumps(value), "input") == value
     assert load_json(json.dumps(value, ensure_ascii=False).encode(), "input") == value
+
+
+odd = (
+    st.binary()
+    | st.sets(st.none())
+    | st.just(float("nan"))
+    | st.integers(2**53, 2**54)
+    | st.text("a\0\ud800é")
+)
+anything = st.recursive(
+    json_values | odd,
+    lambda inner: (
+        st.lists(inner) | st.tuples(inner) | st.dictionaries(st.text("a\0é") | st.integers(), inner)
+    ),
+    max_leaves=6,
+)
+
+
+@given(anything, st.integers(0, 60), st.integers(0, 3))
+def test_the_quick_look_lets_through_what_the_close_one_does_and_nothing_else(
+    value: Any, most: int, depth: int
+) -> None:
+    def refusal() -> str:
+        try:
+            check_json(value, "value", max_bytes=most, max_depth=depth)
+        except Invalid as error:
+            return str(error)
+        return ""
+
+    quick = refusal()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(text, "_room_left", lambda *_: -1)
+        assert refusal() == quick
 
 
 @given(json_values)
