@@ -60,7 +60,7 @@ def check_json(value: object, field: str, *, max_bytes: int = MAX_BYTES, max_dep
     `max_bytes` counts the compact UTF-8 text, `max_depth` the lists and objects inside each other. Walks
     without recursion and stops at the first fault: depth, a cycle or one value used over and over do no harm.
     """
-    if _room_left(value, max_depth, max_bytes) >= 0:
+    if _room_left(value, max_depth, max_bytes - 1) >= 0:
         return
     path: list[object] = []
     levels: list[Iterator[tuple[object, object]]] = [iter(((None, value),))]
