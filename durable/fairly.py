@@ -8,9 +8,9 @@ that starts anew tries everything once more.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import connection
 from django.db.models import Model, QuerySet
@@ -39,6 +39,17 @@ class _Failure:
 
 
 _failed: dict[tuple[str, int], _Failure] = {}
+
+
+def there(found: Sequence[QuerySet[Any]]) -> list[bool]:
+    """Of which of these queries there is anything; one statement for all, since mostly there is nothing."""
+    asked = [items.order_by().values("pk").query.sql_with_params() for items in found]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {', '.join(f'EXISTS ({sql})' for sql, _ in asked)}",
+            [value for _, values in asked for value in values],
+        )
+        return list(cursor.fetchone())
 
 
 def each(

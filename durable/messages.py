@@ -10,7 +10,8 @@ from typing import Any
 
 from durable.sql import answers
 
-# Most of what is said is text: that comes as itself, not as JSON to be decoded.
+# Most of what is said is text: that comes as itself, not as JSON to be decoded. A long one is unpacked once for both
+# questions about it.
 _SAID = """
 WITH RECURSIVE line (id, count, parent_id, base_count) AS (
     SELECT b.id, %(count)s::int, b.parent_id, b.base_count FROM durable_branch b WHERE b.id = %(branch)s
@@ -18,9 +19,9 @@ WITH RECURSIVE line (id, count, parent_id, base_count) AS (
     SELECT b.id, least(line.base_count, line.count), b.parent_id, b.base_count
     FROM line JOIN durable_branch b ON b.id = line.parent_id
 )
-SELECT m.no, m.role, jsonb_typeof(m.content) = 'string' AS plainly,
-       CASE jsonb_typeof(m.content) WHEN 'string' THEN m.content #>> '{}' ELSE m.content::text END
+SELECT m.no, m.role, jsonb_typeof(unpacked.content) = 'string', unpacked.content #>> '{}'
 FROM line JOIN durable_message m ON m.branch_id = line.id AND m.no <= line.count
+CROSS JOIN LATERAL (SELECT m.content #> '{}' AS content OFFSET 0) unpacked
 ORDER BY m.no
 """
 

@@ -59,18 +59,22 @@ def sweep(otherwise: Callable[[str], None] | None = None) -> dict[str, int]:
 
     `otherwise` takes a due run that no message can announce, or that nobody has taken since its last hint.
     """
-    found = {
-        "waits": fairly.each("waits", _due_waits(), _close),
-        "lonely": fairly.each("lonely", _stretch(strays.lonely()), strays.wake),
-        "orphans": fairly.each("orphans", strays.unsettled(), strays.call_person),
-        "undecided": fairly.each("undecided", strays.undecided(), strays.take_back),
-        "unasked": fairly.each("unasked", strays.unasked(), strays.ask_anew),
-        "idle": fairly.each("idle", strays.idle(), strays.close),
-        "lifted": fairly.each("lifted", stops.left_behind(), _let_go),
-        "hints": hint(otherwise),
-        # Last, because vendors may be slow: no timer, gate or lease waits for their answers.
-        "doubts": fairly.each("doubts", _doubts(), _looker(), seconds=LOOKING),
+    work: dict[str, tuple[QuerySet[Any], Callable[[Any], object]]] = {
+        "waits": (_due_waits(), _close),
+        "lonely": (_stretch(strays.lonely()), strays.wake),
+        "orphans": (strays.unsettled(), strays.call_person),
+        "undecided": (strays.undecided(), strays.take_back),
+        "unasked": (strays.unasked(), strays.ask_anew),
+        "idle": (strays.idle(), strays.close),
+        "lifted": (stops.left_behind(), _let_go),
+        "doubts": (_doubts(), _looker()),
     }
+    there = dict(zip(work, fairly.there([items for items, _ in work.values()]), strict=True))
+    # Last, because vendors may be slow: no timer, gate or lease waits for their answers.
+    items, look_up = work.pop("doubts")
+    found = {kind: fairly.each(kind, *one) if there[kind] else 0 for kind, one in work.items()}
+    found["hints"] = hint(otherwise)
+    found["doubts"] = fairly.each("doubts", items, look_up, seconds=LOOKING) if there["doubts"] else 0
     alert()
     return found
 
