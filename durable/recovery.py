@@ -16,16 +16,17 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Min, QuerySet
 
-from durable import answers, clock, fairly, plan, rounds, stops, strays, vault, waits, wakeup
+from durable import answers, clock, doubts, fairly, plan, rounds, stops, strays, vault, waits, wakeup
 from durable.beats import committing, stating
 from durable.errors import CannotSay
 from durable.journal import ENGINE
 from durable.ledger import outcome
 from durable.models import Effect, Run, Wait
 from durable.models.fields import Clock
-from durable.reconcile import Adopt, judge, look, pause
+from durable.reconcile import Adopt, Doubt, judge, look, pause
 from durable.states import UNSETTLED, EffectState, RunState, WaitKind, WaitState
 from durable.transitions import close_wait, lock_run
+from durable.vendor import Absent, Candidates, LookupAnswer
 
 log = logging.getLogger(__name__)
 
@@ -175,7 +176,22 @@ def look_again(effect: Effect) -> bool:
             for wait in asked:
                 close_wait(wait, WaitState.RESOLVED, by="sweeper")
             waits.wake(run)
+        elif effect.state == EffectState.IN_DOUBT:
+            evidence = verdict.evidence if isinstance(verdict, Doubt) else None
+            sentence = verdict.sentence if isinstance(verdict, Doubt) else ""
+            doubts.heard(effect, _heard(answer), evidence, sentence)
     return not isinstance(answer, CannotSay)
+
+
+def _heard(answer: LookupAnswer | CannotSay | None) -> str:
+    """What a look-up that settled nothing has said, in words that people read."""
+    if answer is None:
+        return "it can't be asked: the tool has no look-up"
+    if isinstance(answer, CannotSay):
+        return f"it can't say: {answer}"
+    if isinstance(answer, Candidates):
+        return f"{len(answer.receipts)} that could be it"
+    return "nothing of ours" if isinstance(answer, Absent) else f"{answer.id}, which does not match"
 
 
 def silent() -> dict[str, tuple[int, datetime]]:

@@ -84,6 +84,8 @@ INTERLOCK_GATEKEEPER = env_str("INTERLOCK_GATEKEEPER", "approvals.gatekeeper.Gat
 INTERLOCK_AGENTS = env_list("INTERLOCK_AGENTS", ("durable.agents.refund_desk",))
 SWEEP_SECONDS = env_seconds("SWEEP_SECONDS", 2, low=0.1, high=300)
 GATE_DECIDE_SECONDS = env_seconds("GATE_DECIDE_SECONDS", 3 * 86400, low=1, high=366 * 86400)
+#: Whole units of whatever currency: above this, what became of an effect in doubt is for two people to say.
+VERDICT_ALONE_LIMIT = env_int("VERDICT_ALONE_LIMIT", 250, low=0, high=10**12)
 GATE_ACT_SECONDS = env_seconds("GATE_ACT_SECONDS", 86400, low=1, high=366 * 86400)
 
 # Vendors. Without a base address the payment vendor is the real one.

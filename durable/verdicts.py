@@ -1,4 +1,5 @@
-"""What people say about an effect in doubt. One verdict settles it; whoever comes second is told.
+"""What people say about an effect in doubt. One verdict settles it, or above a limit two equal ones by two people
+(see `doubts`); whoever comes too late is told.
 
 "It happened" needs the vendor's receipt. "It did not" counts only after quiescence: the send-by, the time
 that a request may still be in flight, and the look-up's lag must be over since the last request. Then a young
@@ -9,15 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Decimal
+from typing import Any
 
-from durable import clock, journal, ledger, runs, vault, waits, wakeup
+from durable import clock, doubts, journal, ledger, runs, vault, waits, wakeup
 from durable.beats import committing
-from durable.errors import Conflict, Invalid, NotFound
+from durable.doubts import Said
+from durable.errors import Conflict, Invalid
 from durable.ledger import outcome
 from durable.ledger.record import give_back
 from durable.models import Effect, LedgerEvent, Run
 from durable.models.fields import Clock
-from durable.money import from_minor
+from durable.money import from_minor, to_minor
 from durable.reconcile import key_is_good, late_receipt, quiet_from
 from durable.states import (
     FINAL,
@@ -52,23 +56,39 @@ def outlook(effect: Effect) -> Outlook:
     return Outlook(quiet, now >= quiet, key_is_good(effect, facts, now) and _goes_on(effect.run, effect))
 
 
-def happened(effect_key: str, *, actor: str, reason: str, receipt_id: str) -> None:
-    """Settle an effect in doubt as applied, with the vendor's receipt that a person found."""
-    receipt_id = _check_receipt(actor, reason, receipt_id)
+def happened(
+    effect_key: str,
+    *,
+    actor: str,
+    reason: str,
+    receipt_id: str,
+    amount: Decimal | None = None,
+    seen: str = "",
+) -> bool:
+    """Settle an effect in doubt as applied, with the vendor's receipt that a person found. False: it is a proposal now.
+
+    `amount` is what the vendor says moved, for a receipt that is not among the candidates and says another sum than
+    was asked for. `seen` is the `doubts.standing` that the person saw. Raises Conflict, or Invalid for what proves
+    nothing: no receipt, or an amount that is none.
+    """
+    said = _said("happened", actor, reason, receipt_id, amount)
     with committing("command"):
-        run, effect = _lock(effect_key)
-        _say(run, effect, "happened", actor, reason)
-        _apply(run, effect, receipt_id, actor)
+        run, effect = doubts.lock(effect_key, seen)
+        receipt = _receipt(effect, said)
+        if not doubts.settles(run, effect, said, actor=actor, reason=reason):
+            return False
+        _apply(run, effect, receipt, actor)
         waits.wake(run)
+    return True
 
 
-def did_not(effect_key: str, *, actor: str, reason: str) -> None:
+def did_not(effect_key: str, *, actor: str, reason: str, seen: str = "") -> bool:
     """Settle an effect in doubt as never happened. Raises Conflict before quiescence, saying from when it can
-    be said.
+    be said. False: it is a proposal now.
     """
     runs.check_actor(actor, reason)
     with committing("command"):
-        run, effect = _lock(effect_key)
+        run, effect = doubts.lock(effect_key, seen)
         facts = ledger.facts_of(effect)
         now, quiet = clock.db_now(), quiet_from(effect, facts)
         if now < quiet:
@@ -78,7 +98,8 @@ def did_not(effect_key: str, *, actor: str, reason: str) -> None:
             raise Conflict(
                 f"{effect_key}: a worker has brought the vendor's receipt {left.id}; it did happen"
             )
-        _say(run, effect, "did not happen", actor, reason)
+        if not doubts.settles(run, effect, Said("did not happen"), actor=actor, reason=reason):
+            return False
         if key_is_good(effect, facts, now) and _goes_on(run, effect):
             move_effect(effect, EffectState.PENDING, open_sends=0, forgotten_since=None)
         else:
@@ -87,21 +108,34 @@ def did_not(effect_key: str, *, actor: str, reason: str) -> None:
         for wait in waits.of_effect(effect):
             close_wait(wait, WaitState.RESOLVED, by=actor)
         waits.wake(run)
+    return True
 
 
-def undo(effect_key: str, *, actor: str, reason: str, receipt_id: str) -> None:
+def undo(
+    effect_key: str,
+    *,
+    actor: str,
+    reason: str,
+    receipt_id: str,
+    amount: Decimal | None = None,
+    seen: str = "",
+) -> bool:
     """Settle an effect in doubt as applied, then end its run and undo what it has done, all in one commit.
+    False: it is a proposal now.
 
     Raises Conflict for an effect that is itself an undo.
     """
-    receipt_id = _check_receipt(actor, reason, receipt_id)
+    said = _said("undo", actor, reason, receipt_id, amount)
     with committing("command"):
-        run, effect = _lock(effect_key)
+        run, effect = doubts.lock(effect_key, seen)
         if effect.undo_of_id is not None or run.state in FINAL:
             raise Conflict(f"{effect_key}: {run.ref} is {run.state}; an undo is not undone again")
-        _say(run, effect, "undo", actor, reason)
-        _apply(run, effect, receipt_id, actor)
+        receipt = _receipt(effect, said)
+        if not doubts.settles(run, effect, said, actor=actor, reason=reason):
+            return False
+        _apply(run, effect, receipt, actor)
         _turn_back(run, actor)
+    return True
 
 
 def ask_again(effect_key: str, *, actor: str, reason: str) -> None:
@@ -111,7 +145,7 @@ def ask_again(effect_key: str, *, actor: str, reason: str) -> None:
     """
     runs.check_actor(actor, reason)
     with committing("command"):
-        found = _find(effect_key)
+        found = doubts.find(effect_key)
         run = lock_run(found.run.ref)
         effect = outcome.locked(found)
         if effect.state != EffectState.FAILED:
@@ -124,25 +158,27 @@ def ask_again(effect_key: str, *, actor: str, reason: str) -> None:
             raise Conflict(
                 f"{run.ref} is {run.state}; only a forward effect of a run at rest is asked for again"
             )
-        _say(run, effect, "ask again", actor, reason)
+        body = {"verdict": "ask again"}
+        journal.record(run, EventKind.VERDICT, effect_key=effect.key, actor=actor, words=reason, body=body)
         move_effect(effect, EffectState.WITHDRAWN)
 
 
 def acknowledge(effect_key: str, *, actor: str, reason: str) -> None:
-    """Close what was put before a person about a settled effect: a conflict, a second receipt, an undo that failed.
+    """Close what was put before a person about a settled effect: a conflict, a second receipt, an undo that failed, or
+    that its run's compensation has left it as it was.
 
     It changes nothing about the effect; `reason` says what was found and done. A run that waited for it goes on.
     Raises Conflict where the effect is not settled, or nothing about it is open.
     """
     runs.check_actor(actor, reason)
     with committing("command"):
-        found = _find(effect_key)
+        found = doubts.find(effect_key)
         run = lock_run(found.run.ref)
         effect = outcome.locked(found)
         if effect.state in UNSETTLED:
             raise Conflict(f"{effect_key} is {effect.state}; say what became of it")
         asked = [w for w in waits.of_effect(effect) if w.kind == WaitKind.ATTENTION]
-        if not asked:
+        if not asked and not _left_over(run, effect):
             raise Conflict(f"{effect_key}: nobody is asked to look at it (any more)")
         body = {"attention": sorted({Attention(wait.name).value for wait in asked})}
         journal.record(run, EventKind.SETTLED, effect_key=effect.key, actor=actor, words=reason, body=body)
@@ -151,12 +187,22 @@ def acknowledge(effect_key: str, *, actor: str, reason: str) -> None:
         waits.wake(run)
 
 
-def _check_receipt(actor: str, reason: str, receipt_id: str) -> str:
+def _left_over(run: Run, effect: Effect) -> bool:
+    """Whether a compensation has ended without undoing the effect, and nobody has seen to that yet."""
+    if run.state != RunState.PARTLY_COMPENSATED:
+        return False
+    kinds = [EventKind.NOT_UNDOABLE.value, EventKind.SETTLED.value]
+    told = LedgerEvent.objects.filter(effect_key=effect.key, kind__in=kinds).order_by("-no").first()
+    return told is not None and told.kind == EventKind.NOT_UNDOABLE
+
+
+def _said(verdict: str, actor: str, reason: str, receipt_id: str, amount: Decimal | None) -> Said:
+    """A verdict with its evidence, checked as far as it can be without the effect. Raises Invalid."""
     runs.check_actor(actor, reason)
     check_text(receipt_id, "receipt_id")
     if not 0 < len(receipt_id.strip()) <= _RECEIPT_LIMIT:
         raise Invalid("receipt_id", "give the vendor's own id of what happened; it is the proof")
-    return receipt_id.strip()
+    return Said(verdict, receipt_id.strip(), amount)
 
 
 def _goes_on(run: Run, effect: Effect) -> bool:
@@ -178,50 +224,58 @@ def _turn_back(run: Run, actor: str) -> None:
         runs.to_cancelling(run, undo=True, by=actor)
 
 
-def _find(effect_key: str) -> Effect:
-    found = Effect.objects.select_related("run").filter(key=effect_key).first()
-    if found is None:
-        raise NotFound(f"no effect {effect_key}")
-    return found
-
-
-def _lock(effect_key: str) -> tuple[Run, Effect]:
-    found = _find(effect_key)
-    run = lock_run(found.run.ref)
-    effect = outcome.locked(found)
-    if effect.state != EffectState.IN_DOUBT:
-        by = f", settled by {last.actor}" if (last := _last_word(effect)) is not None else ""
-        raise Conflict(f"{effect_key} is {effect.state}{by}; only an effect in doubt can be settled by hand")
-    return run, effect
-
-
-def _last_word(effect: Effect) -> LedgerEvent | None:
-    """The event that settled an effect which a caller still believed in doubt."""
-    kinds = [kind.value for kind in (EventKind.VERDICT, EventKind.ADOPTED, EventKind.APPLIED)]
-    told = LedgerEvent.objects.filter(effect_key=effect.key, kind__in=kinds)
-    return told.order_by("-no").first()
-
-
-def _say(run: Run, effect: Effect, verdict: str, actor: str, reason: str) -> None:
-    body = {"verdict": verdict}
-    journal.record(run, EventKind.VERDICT, effect_key=effect.key, actor=actor, words=reason, body=body)
-
-
-def _apply(run: Run, effect: Effect, receipt_id: str, actor: str) -> None:
+def _apply(run: Run, effect: Effect, receipt: Receipt, actor: str) -> None:
     try:
         key = vault.open_key(run.pk, run.ref)
-        outcome.apply(run, effect, _receipt(effect, receipt_id), key, actor=actor, adopted=True)
+        outcome.apply(run, effect, receipt, key, actor=actor, adopted=True)
     except outcome.ReceiptTaken as error:
         raise Conflict(f"receipt_id: {error}; it can't prove a second one") from error
 
 
-def _receipt(effect: Effect, receipt_id: str) -> Receipt:
-    """The receipt of that id among the evidence that people saw; for one found elsewhere, what was asked."""
+def _receipt(effect: Effect, said: Said) -> Receipt:
+    """The receipt of that id among the evidence that people saw; for one found elsewhere, what was asked, or the
+    amount that was typed. Raises Invalid for an amount that is none: nobody may sign that it moved.
+    """
     for wait in waits.of_effect(effect):
         for candidate in wait.detail.get("candidates", []):
-            if candidate.get("id") == receipt_id:
-                seen = outcome.receipt_from(candidate)
-                return replace(seen, facts={**seen.facts, "settled_by": "hand"})
+            if candidate.get("id") == said.receipt:
+                return replace(_seen(effect, candidate, said), facts=_by_hand(candidate.get("facts")))
     amount = None if effect.amount_minor is None else from_minor(effect.amount_minor, effect.currency)
-    currency = effect.currency or None
-    return Receipt(id=receipt_id, amount=amount, currency=currency, facts={"settled_by": "hand"})
+    if said.amount is not None:
+        amount = _amount(effect, said.amount, "amount")
+    return Receipt(id=said.receipt, amount=amount, currency=effect.currency or None, facts=_by_hand({}))
+
+
+def _by_hand(facts: Any) -> dict[str, Any]:
+    return {**(facts if isinstance(facts, dict) else {}), "settled_by": "hand"}
+
+
+def _seen(effect: Effect, candidate: dict[str, Any], said: Said) -> Receipt:
+    """A candidate as the receipt that it is, if what it says moved can have moved."""
+    try:
+        found = outcome.receipt_from(candidate)
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise Invalid(
+            "receipt_id",
+            f"the vendor's record of {said.receipt} names no amount that can be read; leave it in doubt",
+        ) from error
+    if found.amount is not None:
+        _amount(effect, found.amount, "receipt_id")
+        if said.amount is not None and said.amount != found.amount:
+            raise Invalid(
+                "amount", f"the vendor's record of {said.receipt} says {found.amount}; leave this empty"
+            )
+    elif said.amount is not None:
+        found = replace(found, amount=_amount(effect, said.amount, "amount"))
+    return found
+
+
+def _amount(effect: Effect, amount: Decimal, field: str) -> Decimal:
+    """An amount that can have moved: of the effect's currency, and more than nothing."""
+    if not effect.currency:
+        if not amount.is_finite():
+            raise Invalid(field, "must be a finite number, not NaN or infinity")
+        return amount
+    if to_minor(amount, effect.currency, field) <= 0:
+        raise Invalid(field, f"must be more than nothing; {amount} {effect.currency} is no amount that moved")
+    return amount

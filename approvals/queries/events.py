@@ -40,7 +40,9 @@ _TEXTS = {
     EventKind.LOOKED_UP: "asked the vendor about it",
     EventKind.ADOPTED: "took over the receipt that the vendor has",
     EventKind.IN_DOUBT: "can't tell whether it happened",
+    EventKind.VERDICT_PROPOSED: "proposed a verdict; a second person must agree",
     EventKind.VERDICT: "gave a verdict",
+    EventKind.LEFT_IN_DOUBT: "can't tell, and left it in doubt",
     EventKind.LINKED: "linked a new key to the older one",
     EventKind.ATTENTION: "called a person",
     EventKind.HELD: "held the run",
@@ -105,8 +107,12 @@ def _text(row: LedgerEvent) -> str:
     body = json.loads(row.body)
     if row.kind == EventKind.REFUSED_DECISION:
         text += f" ({body.get('verdict', '')}: {body.get('why', '')})"
-    if row.kind == EventKind.VERDICT:
+    if row.kind in (EventKind.VERDICT, EventKind.VERDICT_PROPOSED):
         text += f": {body.get('verdict', '')}"
+        text += f", by {body['receipt']}" if body.get("receipt") else ""
+        text += f" (proposed by {body['proposed_by']})" if body.get("proposed_by") else ""
+    if row.kind == EventKind.LEFT_IN_DOUBT:
+        text += f" with {body.get('owner', '')}"
     return text
 
 

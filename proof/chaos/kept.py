@@ -173,6 +173,7 @@ def promises_kept(history: History) -> Finding:
     for note in history.noted("lifted"):
         found.check(lifted.get(note["stop"], False), f"stop order {note['stop']} was lifted, and is not")
     said = {(e["effect_key"], e["actor"], body(e)["verdict"]) for e in history.events_of("verdict")}
+    said |= {(e["effect_key"], e["actor"], body(e)["verdict"]) for e in history.events_of("verdict proposed")}
     said |= {(e["effect_key"], e["actor"], "acknowledge") for e in history.events_of("settled")}
     for note in history.noted("verdict"):
         word = _VERDICTS.get(note["verdict"], note["verdict"])

@@ -16,7 +16,7 @@ from tests.engine.scenes import FORTY
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-WHY = {"actor": "olga", "reason": "again, from the start"}
+WHY: dict[str, Any] = {"actor": "olga", "reason": "again, from the start"}
 
 
 def parent(vendor: Vendor, tool: Any = tools.keyed, **args: Any) -> tuple[Run, dict[str, Any]]:
