@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.contrib.auth.models import AnonymousUser, Permission, User
 from django.db.models import Q, QuerySet
 
@@ -120,9 +123,41 @@ def stake(person: User, gate: Gate) -> str | None:
     return hands.in_gate(gate).had(person, actor(person))
 
 
+def why_no_verdict(person: User, proposed: Mapping[str, Any] | None, verdict: str = "") -> str | None:
+    """Return why this person may not say what became of an effect in doubt, or None where they may.
+
+    Who may settle effects may say anything. Who decides at gates may be the second person, and then says what was
+    `proposed`, or nothing. Nobody agrees with themselves.
+    """
+    own = proposed is not None and proposed["by"] == actor(person)
+    if own and proposed is not None and verdict == proposed["verdict"]:
+        return "you have proposed this yourself; another person must agree"
+    if may(person, Capability.SETTLE):
+        return None
+    if own or proposed is None or not may(person, Capability.DECIDE):
+        return "your role does not include the right to settle an effect"
+    if verdict and verdict != proposed["verdict"]:
+        return "you may agree with what was proposed; to say anything else takes the right to settle effects"
+    return None
+
+
+def seconds(but: str) -> QuerySet[User]:
+    """All active people who may be the second to give a verdict, without the one who signs in as `but`."""
+    return (_holding(Capability.SETTLE) | _holding(Capability.DECIDE)).exclude(username=but)
+
+
+def settlers() -> QuerySet[User]:
+    """All active people who may say what became of an effect."""
+    return _holding(Capability.SETTLE)
+
+
 def deciders() -> QuerySet[User]:
     """All active people who may decide at gates."""
-    held = {"codename": Capability.DECIDE.value, "content_type__app_label": "approvals"}
+    return _holding(Capability.DECIDE)
+
+
+def _holding(capability: Capability) -> QuerySet[User]:
+    held = {"codename": capability.value, "content_type__app_label": "approvals"}
     by_group = Q(**{f"groups__permissions__{name}": value for name, value in held.items()})
     alone = Q(**{f"user_permissions__{name}": value for name, value in held.items()})
     return User.objects.filter(by_group | alone, is_active=True).distinct().order_by("username")

@@ -12,12 +12,14 @@ from django.urls import reverse
 from approvals import access
 from approvals.capabilities import Capability
 from approvals.htmx import HtmxHttpRequest, wants_fragment
-from approvals.queries import inbox, pages, runs
+from approvals.queries import doubts, inbox, pages, runs
 
 _ITEMS = (
     ("gates", "Inbox", "inbox", Capability.SEE_GATES),
     ("runs", "Runs", "stack-2", Capability.SEE_RUNS),
+    ("doubts", "In doubt", "zoom-question", Capability.SEE_LEDGER),
     ("ledger", "Ledger", "database", Capability.SEE_LEDGER),
+    ("compensation", "Compensation", "arrow-back-up", Capability.SEE_RUNS),
     ("tools", "Tools", "tools", Capability.SEE_TOOLS),
 )
 
@@ -34,6 +36,8 @@ def _counts(user: User, held: frozenset[Capability]) -> dict[str, str]:
         lists["gates"] = inbox.live(user)
     if Capability.STEER_RUNS in held:
         lists["runs"] = runs.filtered(runs.STUCK, "")
+    if Capability.SEE_LEDGER in held:
+        lists["doubts"] = doubts.in_doubt()
     return dict(zip(lists, map(pages.words, pages.counts(list(lists.values()))), strict=True))
 
 

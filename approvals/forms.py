@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from django import forms
 
 from approvals.decisions import MAX_WORDS
-from approvals.queries.verdict import HAPPENED, UNDO, VERDICTS
+from approvals.queries.verdict import AGAIN, HAPPENED, UNDO, VERDICTS
 from approvals.states import CHOICES
 from approvals.visible import suspicious
 from durable import tools
@@ -92,11 +93,35 @@ class StateForm(ReasonForm):
 
 
 class VerdictForm(ReasonForm):
-    """What became of an effect in doubt."""
+    """What became of an effect in doubt: the verdict, its evidence, and for "can't tell" who looks again, and when."""
 
     verdict = forms.ChoiceField(choices=[(word, word) for word in VERDICTS])
     receipt = forms.CharField(required=False, max_length=255)
     candidate = forms.CharField(required=False, max_length=255)
+    amount = forms.CharField(required=False, max_length=40)
+    owner = forms.CharField(required=False, max_length=150)
+    within = forms.ChoiceField(required=False, choices=AGAIN)
+    seen = forms.RegexField(r"^[0-9a-f]{16}$", required=False)
+
+    def __init__(self, data: Mapping[str, Any], *, currency: str = "") -> None:
+        super().__init__(data)
+        self.currency = currency
+
+    def clean_within(self) -> int:
+        """Seconds from now; four hours where nothing is chosen."""
+        return int(self.cleaned_data["within"] or AGAIN[1][0])
+
+    def clean_amount(self) -> Decimal | None:
+        """What the vendor says moved, where that is another sum than was asked for; None where nothing is typed."""
+        text = self.cleaned_data["amount"]
+        if not text:
+            return None
+        if not self.currency:
+            raise forms.ValidationError("this moves no money; leave it empty")
+        try:
+            return parse_money(text, self.currency, _LOCALE)
+        except Invalid as error:
+            raise forms.ValidationError(str(error).removeprefix("amount").lstrip(": ")) from error
 
     def clean(self) -> dict[str, Any]:
         """One receipt, typed or chosen among the candidates; both are accepted only where they are the same."""

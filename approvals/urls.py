@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, path
 
-from approvals.views import commands, decisions, effects, gates, home, ledger, runs, session, tools, verdicts
+from approvals.views import (
+    commands,
+    compensation,
+    decisions,
+    doubts,
+    effects,
+    gates,
+    home,
+    ledger,
+    runs,
+    session,
+    tools,
+    verdicts,
+)
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
@@ -20,12 +33,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<str:ref>/releases/", commands.releases, name="releases"),
     path("runs/<str:ref>/cancellations/", commands.cancellations, name="cancellations"),
     path("runs/<str:ref>/compensations/", commands.compensations, name="compensations"),
+    path("runs/<str:ref>/compensation/", compensation.compensation, name="way-back"),
     path("runs/<str:ref>/retries/", commands.retries, name="retries"),
     path("runs/<str:ref>/skips/", commands.skips, name="skips"),
     path("runs/<str:ref>/forks/", commands.forks, name="forks"),
     path("runs/<str:ref>/state/", commands.state, name="state"),
+    path("compensation/", compensation.compensations, name="compensation"),
+    path("doubts/", doubts.doubts, name="doubts"),
     path("ledger/", ledger.ledger, name="ledger"),
     path("effects/<str:key>/", effects.effect, name="effect"),
     path("effects/<str:key>/verdicts/", verdicts.verdict, name="verdicts"),
+    path("effects/<str:key>/look-ups/", verdicts.look_ups, name="look-ups"),
     path("tools/", tools.tools, name="tools"),
 ]

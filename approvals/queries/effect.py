@@ -2,67 +2,93 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
+
+from django.urls import reverse
 
 from approvals import differences, opened
 from approvals.models import Gate
-from approvals.queries import events, evidence, pages, words
+from approvals.queries import actors, events, evidence, life, pages, words
+from approvals.queries import doubts as desk
 from approvals.templatetags.interlock import span
-from durable import ledger
+from durable import doubts, ledger
 from durable.clock import db_now
 from durable.digest import canonical
 from durable.errors import InterlockError
 from durable.models import Chain, Effect, Wait
-from durable.states import OPEN, REFUSED, EffectState, WaitKind, WaitState
-
-_PASSED = {
-    "gated": "gated",
-    "approved": "approved",
-    "rejected": "rejected",
-    "expired": "expired",
-    "withdrawn": "withdrawn",
-    "sent": "pending",
-    "in doubt": "in doubt",
-    "applied": "applied",
-    "adopted": "applied",
-    "failed": "failed",
-}
-_AHEAD = {
-    EffectState.GATED: ("approved", "pending", "applied"),
-    EffectState.APPROVED: ("pending", "applied"),
-    EffectState.PENDING: ("applied",),
-    EffectState.IN_DOUBT: ("applied",),
-}
+from durable.states import OPEN, REFUSED, EffectState
 
 
 def version(effect: Effect) -> str:
     """Changes whenever the page would."""
     chain = Chain.objects.filter(run_ref=effect.run.ref).values_list("no", flat=True).first()
-    return pages.version(effect.state, effect.round, effect.sends, chain)
+    asked = doubts.question(effect) if effect.state == EffectState.IN_DOUBT else None
+    return pages.version(effect.state, effect.round, effect.sends, chain, asked and asked.detail)
 
 
 def detail(effect: Effect, seen: str = "") -> dict[str, Any]:
     """All that effect_detail.html shows but its forms: `effect` from `access.get_effect`, `seen` from `version`."""
     found = events.listing(effect.run, effect.key)
-    doubt = (
-        Wait.objects.filter(effect=effect, kind=WaitKind.ATTENTION.value, state=WaitState.OPEN.value)
-        .order_by("-id")
-        .first()
-    )
+    doubt = doubts.question(effect)
+    undo = Effect.objects.filter(undo_of=effect).order_by("-id").first()
+    now = db_now()
     return {
-        "effect": _effect(effect, doubt, seen or version(effect)),
+        "effect": _effect(effect, doubt, seen or version(effect), undo),
         "doubt": doubt,
-        "life": _life(effect, found["log"]),
+        "life": life.drawing(
+            effect, found["log"], undone=undo is not None and undo.state == EffectState.APPLIED
+        ),
+        "look": None if effect.state != EffectState.IN_DOUBT or doubt is None else _look(effect, doubt, now),
         "key_life": _key_life(effect),
         "evidence": None if doubt is None else evidence.side_by_side(effect, doubt),
         "events": found["log"],
         "log_total": found["log_total"],
+        "now": now,
+    }
+
+
+def standing(effect: Effect) -> dict[str, Any]:
+    """How an effect stands that somebody may be writing a verdict about, for the part of the page that says so."""
+    asked = doubts.question(effect)
+    seen = doubts.standing(effect, asked)
+    return {
+        "standing": {"key": effect.key, "seen": seen, "changed": _changed(effect, asked)},
         "now": db_now(),
     }
 
 
-def _effect(effect: Effect, doubt: Wait | None, seen: str) -> dict[str, Any]:
+def _changed(effect: Effect, asked: Wait | None) -> str:
+    """What somebody else, or a look-up, has done meanwhile."""
+    if effect.state != EffectState.IN_DOUBT:
+        last = doubts.last_word(effect)
+        by = f", settled by {actors.names([last.actor])[last.actor]}" if last is not None else ""
+        return f"Somebody was faster: it is {effect.state}{by}."
+    proposed = doubts.proposal(asked)
+    if proposed is not None:
+        who = actors.names([proposed["by"]])[proposed["by"]]
+        return f"{who} has proposed a verdict meanwhile: {proposed['verdict']}."
+    return "What is known about it has changed meanwhile."
+
+
+def _look(effect: Effect, doubt: Wait, now: datetime) -> dict[str, Any]:
+    """What the newest look-up said, what the next one does by itself, and with whom the effect was left."""
+    try:
+        can = doubts.can_be_asked(effect)
+    except InterlockError:
+        can = False
+    owner = str(doubt.detail.get("owner", ""))
+    return {
+        "can": can,
+        "url": reverse("look-ups", args=[effect.key]),
+        "heard": desk.heard(doubt.detail),
+        "next": desk.next_look(effect.next_look_at if can else None, doubt.detail, now),
+        "owner": actors.names([owner])[owner] if owner else "",
+        "look_at": desk.moment_of(doubt.detail.get("look_at")),
+    }
+
+
+def _effect(effect: Effect, doubt: Wait | None, seen: str, undo: Effect | None) -> dict[str, Any]:
     title = words.title(effect.tool, effect.amount_minor, effect.currency, undo=effect.undo_of_id is not None)
     try:
         payload = differences.read_public(effect.payload, effect.run)
@@ -94,10 +120,7 @@ def _effect(effect: Effect, doubt: Wait | None, seen: str) -> dict[str, Any]:
         "receipt": effect.receipt_id,
         "attempt": effect.sends,
         "undo_of_id": effect.undo_of.key if effect.undo_of else None,
-        "undone_by_id": Effect.objects.filter(undo_of=effect)
-        .order_by("-id")
-        .values_list("key", flat=True)
-        .first(),
+        "undone_by_id": undo.key if undo else None,
         "gate_id": Gate.objects.filter(effect=effect).order_by("-round").values_list("pk", flat=True).first(),
     }
 
@@ -117,23 +140,6 @@ def _payload_title(effect: Effect) -> str:
         return "Asked for as shown; the vendor had done it already"
     refused = EffectState(effect.state) in REFUSED
     return f"{effect.state.capitalize()}, and not sent" if refused else "Will be sent exactly as shown"
-
-
-def _life(effect: Effect, log: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The states that the effect has passed, the one it is in, and those that may follow."""
-    passed: list[dict[str, Any]] = []
-    for entry in reversed(log):
-        word = _PASSED.get(entry["kind"])
-        if word and (not passed or passed[-1]["word"] != word):
-            passed.append({"word": word, "at": entry["at"], "current": False, "ahead": False})
-    if not passed or passed[-1]["word"] != effect.state:
-        passed.append({"word": effect.state, "at": None, "current": False, "ahead": False})
-    passed[-1]["current"] = True
-    ahead = [
-        {"word": w, "at": None, "current": False, "ahead": True}
-        for w in _AHEAD.get(EffectState(effect.state), ())
-    ]
-    return passed + ahead
 
 
 def _key_life(effect: Effect) -> dict[str, Any] | None:

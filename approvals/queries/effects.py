@@ -14,7 +14,7 @@ from durable.clock import db_now
 from durable.models import Effect, LedgerEvent, Run, Subject
 from durable.states import EffectState
 
-_COLUMNS = (
+COLUMNS = (
     "id",
     "key",
     "tool",
@@ -63,7 +63,7 @@ def row(found: pages.Row) -> dict[str, Any]:
 
 def of_run(run: Run) -> list[pages.Row]:
     """The effects of a run in the order in which they were recorded."""
-    return list(Effect.objects.filter(run=run).order_by("-id").values(*_COLUMNS)[:IN_RUN])[::-1]
+    return list(Effect.objects.filter(run=run).order_by("-id").values(*COLUMNS)[:IN_RUN])[::-1]
 
 
 def filtered(state: str, q: str) -> QuerySet[Effect]:
@@ -107,7 +107,7 @@ class Shown:
 def shown(state: str, q: str, *, after: int | None, before: int | None) -> Shown:
     """Read one page of the ledger. Rows on other pages change sums and counts, and never without an event."""
     found = filtered(state, q)
-    page = pages.page(found.values(*_COLUMNS), after=after, before=before)
+    page = pages.page(found.values(*COLUMNS), after=after, before=before)
     newest = LedgerEvent.objects.order_by("-id").values_list("id", flat=True).first()
     return Shown(found, page, pages.version(page.rows, newest))
 

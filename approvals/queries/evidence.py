@@ -12,11 +12,12 @@ from approvals.queries import effects, words
 from approvals.templatetags.interlock import span
 from durable import tools
 from durable.errors import InterlockError, Invalid
-from durable.models import Effect, Wait
+from durable.models import Effect, Subject, Wait
 from durable.money import to_minor
 
 #: Two clocks never agree: made this much before our first request is still made after it.
 _CLOCKS = timedelta(seconds=5)
+_ALIKE = 5
 
 
 def side_by_side(effect: Effect, doubt: Wait) -> dict[str, Any]:
@@ -51,10 +52,26 @@ def side_by_side(effect: Effect, doubt: Wait) -> dict[str, Any]:
             for n, one in enumerate(found)
         ],
         "rows": rows,
+        "alike": _alike(effect),
         "words": words.sentence(str(doubt.detail.get("sentence", ""))),
         "at": doubt.opened_at,
         "vendor": words.vendor(effect.vendor),
     }
+
+
+def _alike(effect: Effect) -> list[dict[str, Any]]:
+    """Our own other effects of the same subject and amount, the newest few: what is found may be theirs."""
+    hashes = list(effect.subjects.values_list("hash", flat=True))
+    if not hashes or effect.amount_minor is None:
+        return []
+    of_subject = Subject.objects.filter(hash__in=hashes).values("effect_id")
+    found = (
+        Effect.objects.filter(pk__in=of_subject, amount_minor=effect.amount_minor, currency=effect.currency)
+        .exclude(pk=effect.pk)
+        .order_by("-pk")
+    )
+    columns = ("key", "state", "receipt_id", "recorded_at", "settled_at")
+    return [{**row, "at": row["settled_at"] or row["recorded_at"]} for row in found.values(*columns)[:_ALIKE]]
 
 
 def _target(effect: Effect) -> str:

@@ -2,34 +2,90 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import reverse
 
 from approvals import access, outcomes
 from approvals.capabilities import Capability
-from approvals.queries import words
-from durable import tools, verdicts
+from approvals.queries import actors, words
+from durable import doubts, tools, verdicts
 from durable.errors import InterlockError
 from durable.models import Effect, Wait
 from durable.states import UNSETTLED, EffectState, RunState
 
-HAPPENED, DID_NOT, UNDO = "happened", "did not", "undo"
+HAPPENED, DID_NOT, UNDO, CANT_TELL = "happened", "did not", "undo", "can't tell"
 ACKNOWLEDGE, ASK_AGAIN = "acknowledge", "ask again"
-VERDICTS = (HAPPENED, DID_NOT, UNDO, ACKNOWLEDGE, ASK_AGAIN)
+VERDICTS = (HAPPENED, DID_NOT, UNDO, CANT_TELL, ACKNOWLEDGE, ASK_AGAIN)
+#: How the engine calls what the form says, where it has another word.
+SAID = {DID_NOT: "did not happen"}
+#: When somebody who can't tell looks again: seconds, in words.
+AGAIN = ((3_600, "in an hour"), (4 * 3_600, "in 4 hours"), (86_400, "tomorrow"), (3 * 86_400, "in 3 days"))
+_NAMED = 4
 
 
 def offered(user: User, effect: Effect, doubt: Wait | None) -> dict[str, Any] | None:
     """The choices of _verdict.html; None where nothing is in doubt, or this person may not say."""
-    if effect.state != EffectState.IN_DOUBT or not access.may(user, Capability.SETTLE):
+    proposed = doubts.proposal(doubt)
+    if effect.state != EffectState.IN_DOUBT or access.why_no_verdict(user, proposed) is not None:
         return None
+    told = _told(user, effect, proposed)
+    choices = [_happened(effect), _did_not(effect), _undo(effect), _cant_tell()]
     return {
         "url": reverse("verdicts", args=[effect.key]),
-        "choices": [_happened(effect), _did_not(effect), _undo(effect)],
+        "seen": doubts.standing(effect, doubt),
+        "choices": [_judged(user, choice, proposed) for choice in choices],
         "pick": bool(doubt is not None and doubt.detail.get("candidates")),
-        "threshold_note": "one verdict settles it; whoever comes second is told",
+        "money": effect.currency if effect.amount_minor is not None else "",
+        "again": AGAIN,
+        "owners": [(one.get_username(), outcomes.name(one)) for one in access.settlers()[:50]],
+        "me": access.actor(user),
+        **told,
     }
+
+
+def _told(user: User, effect: Effect, proposed: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Whether a second person is needed, who that may be, and what has been proposed."""
+    if not doubts.needs_second(effect):
+        alone = "one verdict settles it; whoever comes second is told"
+        return {"threshold_note": alone, "proposed": None, "second": "", "verb": "Record the verdict"}
+    limit = f"over {settings.VERDICT_ALONE_LIMIT:,} {effect.currency}: a second person confirms"
+    if proposed is None:
+        others = [outcomes.name(one) for one in access.seconds(access.actor(user))[: _NAMED + 1]]
+        who = ", ".join(others[:_NAMED]) + (" or somebody else" if len(others) > _NAMED else "")
+        second = (
+            f"Then one of these must say the same: {who}. Until then it stays in doubt."
+            if others
+            else "Nobody else may confirm it: an admin must name one. Until then it stays in doubt."
+        )
+        return {"threshold_note": limit, "proposed": None, "second": second, "verb": "Propose the verdict"}
+    own = proposed["by"] == access.actor(user)
+    shown = {
+        "who": "You" if own else actors.names([proposed["by"]])[proposed["by"]],
+        "own": own,
+        "said": proposed["verdict"],
+        "receipt": proposed.get("receipt", ""),
+        "amount": proposed.get("amount", ""),
+    }
+    second = (
+        "Only another person can agree with it. What else you say replaces it."
+        if own
+        else "Saying the same, with the same receipt, settles it. Anything else is a new proposal."
+    )
+    verb = "Propose the verdict" if own else "Record the verdict"
+    return {"threshold_note": limit, "proposed": shown, "second": second, "verb": verb}
+
+
+def _judged(user: User, choice: dict[str, Any], proposed: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A choice as this person may make it: not every one is everybody's."""
+    word = SAID.get(choice["value"], choice["value"])
+    refused = access.why_no_verdict(user, proposed, word)
+    if refused is not None and choice["allowed"]:
+        return {**choice, "note": f"{refused[:1].upper()}{refused[1:]}.", "allowed": False}
+    return {**choice, "proposed": proposed is not None and word == proposed["verdict"]}
 
 
 def acts(user: User, effect: Effect, attention: Wait | None) -> list[dict[str, Any]]:
@@ -115,3 +171,14 @@ def _undo(effect: Effect) -> dict[str, Any]:
     if not can:
         note += " This one has no undo: it will be listed as not undone."
     return {**choice, "note": note, "allowed": True}
+
+
+def _cant_tell() -> dict[str, Any]:
+    note = "Keeps it in doubt with your words, an owner and a time to look again. Its money stays reserved."
+    return {
+        "value": CANT_TELL,
+        "label": "I can't tell",
+        "note": note,
+        "icon": "message-circle-question",
+        "allowed": True,
+    }

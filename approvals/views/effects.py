@@ -7,20 +7,32 @@ from http import HTTPStatus
 from django.http import HttpResponse
 
 from approvals import access, htmx
+from approvals.capabilities import Capability
 from approvals.queries import effect as one_effect
 from approvals.queries import verdict
 from approvals.views.doors import SignedIn, door
 from durable.models import Effect
+from durable.states import EffectState
 
 
 @door("GET")
 def effect(request: SignedIn, key: str) -> HttpResponse:
     """One effect, by its key."""
     found = access.get_effect(request.user, key)
+    if request.GET.get("part") == "standing" and htmx.wants_fragment(request):
+        return _standing(request, found)
     seen = one_effect.version(found)
     if htmx.unchanged(request, seen):
         return htmx.not_modified()
     return show(request, found, seen=seen)
+
+
+def _standing(request: SignedIn, found: Effect) -> HttpResponse:
+    """What an open verdict form asks now and then: whether all is as its page showed it."""
+    context = one_effect.standing(found)
+    if htmx.unchanged(request, context["standing"]["seen"]):
+        return htmx.not_modified()
+    return htmx.page(request, "approvals/effect_detail.html", context, fragment="standing", ended=True)
 
 
 def show(
@@ -30,7 +42,9 @@ def show(
     context = one_effect.detail(found, seen)
     verdicts = verdict.offered(request.user, found, context["doubt"])
     acts = verdict.acts(request.user, found, context["doubt"])
-    context |= {"verdicts": verdicts, "acts": acts, "problem": problem, "section": "ledger"}
+    section = "doubts" if found.state == EffectState.IN_DOUBT else "ledger"
+    context |= {"verdicts": verdicts, "acts": acts, "problem": problem, "section": section}
+    context["may_ask"] = access.may(request.user, Capability.SETTLE)
     settled = context["effect"]["settled"]
     return htmx.page(
         request, "approvals/effect_detail.html", context, fragment="live", ended=settled, status=status

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from decimal import Decimal
 from http import HTTPStatus
 
 from django.contrib import messages
@@ -12,40 +14,100 @@ from django.urls import reverse
 from approvals import access, htmx
 from approvals.capabilities import Capability
 from approvals.forms import VerdictForm, first_error
-from approvals.queries.verdict import ACKNOWLEDGE, ASK_AGAIN, DID_NOT, HAPPENED
+from approvals.queries.verdict import ACKNOWLEDGE, ASK_AGAIN, CANT_TELL, DID_NOT, HAPPENED, SAID
 from approvals.views.doors import SignedIn, door
 from approvals.views.effects import show
-from durable import verdicts
+from durable import doubts, verdicts
 from durable.errors import InterlockError, Invalid
+from durable.states import EffectState
+
+_SETTLED = "Recorded, under your name. The run goes on from here."
+_PROPOSED = "Proposed, under your name. It stays in doubt until another person says the same."
+_LEFT = "Recorded, under your name. It stays in doubt, and stands in the list with its owner."
 
 
 @door("POST")
 def verdict(request: SignedIn, key: str) -> HttpResponse:
     """Record what a person has found out about an effect."""
     found = access.get_effect(request.user, key)
-    if not access.may(request.user, Capability.SETTLE):
-        raise PermissionDenied("Your role does not include the right to settle an effect.")
-    form = VerdictForm(request.POST)
+    proposed = doubts.proposal(doubts.question(found)) if found.state == EffectState.IN_DOUBT else None
+    hindrance = access.why_no_verdict(request.user, proposed)
+    if hindrance is not None:
+        raise PermissionDenied(f"{hindrance[:1].upper()}{hindrance[1:]}.")
+    form = VerdictForm(request.POST, currency=found.currency)
     if not form.is_valid():
         return show(request, found, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))
+    said = form.cleaned_data["verdict"]
+    if not access.may(request.user, Capability.SETTLE):
+        hindrance = access.why_no_verdict(request.user, proposed, SAID.get(said, said))
+        if hindrance is not None:
+            raise PermissionDenied(f"{hindrance[:1].upper()}{hindrance[1:]}.")
     try:
-        _say(key, access.actor(request.user), **form.cleaned_data)
+        done = _say(key, access.actor(request.user), **form.cleaned_data)
     except InterlockError as refusal:
         status = HTTPStatus.UNPROCESSABLE_ENTITY if isinstance(refusal, Invalid) else HTTPStatus.CONFLICT
         found = access.get_effect(request.user, key)
         return show(request, found, status=status, problem=f"Nothing was recorded: {refusal}.")
-    messages.success(request, "Recorded, under your name. The run goes on from here.")
+    messages.success(request, done)
     return htmx.see_other(request, reverse("effect", args=[key]))
 
 
-def _say(key: str, actor: str, *, verdict: str, reason: str, receipt: str) -> None:
+def _say(
+    key: str,
+    actor: str,
+    *,
+    verdict: str,
+    reason: str,
+    receipt: str,
+    amount: Decimal | None,
+    owner: str,
+    within: int,
+    seen: str,
+) -> str:
+    """Give the engine one verdict. Returns what the page says afterwards."""
     if verdict == HAPPENED:
-        verdicts.happened(key, actor=actor, reason=reason, receipt_id=receipt)
+        settled = verdicts.happened(
+            key, actor=actor, reason=reason, receipt_id=receipt, amount=amount, seen=seen
+        )
     elif verdict == DID_NOT:
-        verdicts.did_not(key, actor=actor, reason=reason)
+        settled = verdicts.did_not(key, actor=actor, reason=reason, seen=seen)
+    elif verdict == CANT_TELL:
+        doubts.leave(
+            key,
+            actor=actor,
+            reason=reason,
+            owner=_owner(owner or actor),
+            within=timedelta(seconds=within),
+            seen=seen,
+        )
+        return _LEFT
     elif verdict == ACKNOWLEDGE:
         verdicts.acknowledge(key, actor=actor, reason=reason)
+        return _SETTLED
     elif verdict == ASK_AGAIN:
         verdicts.ask_again(key, actor=actor, reason=reason)
+        return _SETTLED
     else:
-        verdicts.undo(key, actor=actor, reason=reason, receipt_id=receipt)
+        settled = verdicts.undo(key, actor=actor, reason=reason, receipt_id=receipt, amount=amount, seen=seen)
+    return _SETTLED if settled else _PROPOSED
+
+
+def _owner(name: str) -> str:
+    """Who looks next: somebody who may then also say what they found."""
+    if not access.settlers().filter(username=name).exists():
+        raise Invalid("owner", f"{name} is nobody who may settle effects; choose one of the list")
+    return name
+
+
+@door("POST")
+def look_ups(request: SignedIn, key: str) -> HttpResponse:
+    """Let the vendor be asked again now."""
+    found = access.get_effect(request.user, key)
+    if not access.may(request.user, Capability.SETTLE):
+        raise PermissionDenied("Your role does not include the right to have a vendor asked again.")
+    try:
+        doubts.look_now(key, actor=access.actor(request.user))
+    except InterlockError as refusal:
+        return show(request, found, status=HTTPStatus.CONFLICT, problem=f"Nothing was asked: {refusal}.")
+    messages.success(request, "The vendor is asked with the next sweep; what it says appears here.")
+    return htmx.see_other(request, reverse("effect", args=[key]))

@@ -24,10 +24,10 @@ pytestmark = pytest.mark.django_db
 
 READERS = ("alice", "olga", "rita", "ada")
 #: Who gets which status from a GET, by the name of the address. Whoever is not named here gets what `else` says.
-LISTS = ("gates", "runs", "ledger", "tools")
-OBJECTS = ("gate", "run", "effect")
+LISTS = ("gates", "runs", "doubts", "compensation", "ledger", "tools")
+OBJECTS = ("gate", "run", "way-back", "effect")
 POSTS = ("decisions", "answers", "holds", "releases", "cancellations", "compensations", "retries", "skips", "forks",
-         "state", "verdicts")  # fmt: skip
+         "state", "verdicts", "look-ups")  # fmt: skip
 OPEN = ("sign-in", "sign-out", "home")
 
 
@@ -38,8 +38,9 @@ def address(name: str, gate: Gate) -> str:
         "answers": [gate.pk],
         "effect": [gate.effect.key],
         "verdicts": [gate.effect.key],
+        "look-ups": [gate.effect.key],
     }
-    needs_ref = name in POSTS or name == "run"
+    needs_ref = name in POSTS or name in ("run", "way-back")
     return reverse(name, args=of.get(name, [gate.effect.run.ref] if needs_ref else []))
 
 
@@ -87,6 +88,7 @@ def test_no_act_is_done_by_looking_and_none_without_a_right(name: str, who: str,
     told = {
         "decisions": {"alice": 422, "bob": 422, "olga": 422, "rita": 422, "ada": 422},
         "answers": {"olga": 409},
+        "look-ups": {"olga": 409},
     }
     expected = {"nobody": 302, "charlie": 404}.get(who) or told.get(name, {"olga": 422}).get(who, 403)
     assert (answer.status_code, world() == before) == (expected, True)
@@ -97,6 +99,7 @@ def test_what_is_not_yours_and_what_is_not_there_look_the_same(name: str, sign_i
     gate = factories.gate()
     charlie = sign_in(factories.person("charlie"))
     absent = {"gate": reverse("gate", args=[gate.pk + 999]), "run": reverse("run", args=["run-none"]),
+              "way-back": reverse("way-back", args=["run-none"]),
               "effect": reverse("effect", args=["run-none:pay"])}[name]  # fmt: skip
     mine, nobodys = charlie.get(address(name, gate)), charlie.get(absent)
     assert (mine.status_code, mine.content) == (nobodys.status_code, nobodys.content)

@@ -1,0 +1,42 @@
+"""Compensation: the runs on their way back, and how far one of them is."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+
+from approvals import access, htmx
+from approvals.acts import offered
+from approvals.capabilities import Capability
+from approvals.queries import compensation as way_back
+from approvals.queries import effects, pages
+from approvals.queries import runs as list_of
+from approvals.views.doors import SignedIn, door, query_text
+
+
+@door("GET", needs=Capability.SEE_RUNS)
+def compensations(request: SignedIn) -> HttpResponse:
+    """The runs that were compensated in part, or are being compensated."""
+    after, before = (pages.cursor(request.GET.get(name)) for name in ("after", "before"))
+    context = way_back.listing(query_text(request, "state"), after=after, before=before)
+    if not htmx.wants_fragment(request):
+        context["filters"] = way_back.chips(context["state"])
+    return htmx.page(
+        request, "approvals/compensation_list.html", context, fragment="rows", version=context["version"]
+    )
+
+
+@door("GET")
+def compensation(request: SignedIn, ref: str) -> HttpResponse:
+    """One run's way back: what it would undo, how far it is, and what it left."""
+    run = access.get_run(request.user, ref)
+    context = way_back.page(run)
+    acts = []
+    if not htmx.wants_fragment(request):
+        waits = list_of.open_waits([run.pk])[run.pk]
+        fitting = offered(request.user, run, waits, effects.of_run(run), [])
+        acts = [act for act in fitting if act["id"] in ("compensations", "releases")]
+    context |= {"acts": acts, "section": "compensation"}
+    context["may_settle"] = access.may(request.user, Capability.SETTLE)
+    return htmx.page(
+        request, "approvals/compensation.html", context, fragment="live", version=context["version"]
+    )

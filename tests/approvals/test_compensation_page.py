@@ -1,0 +1,88 @@
+"""A run's way back as its page tells it: beforehand, under way, and where something of it stayed done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from durable import journal
+from durable.models import Effect, LedgerEvent, Run
+from durable.states import EventKind
+from tests import factories
+from tests.approvals.conftest import SignIn
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def operator(sign_in: SignIn) -> Client:
+    return sign_in(factories.person("olga"))
+
+
+def applied(state: str, count: int = 2) -> tuple[Run, list[Effect]]:
+    """A run in this state that has paid out 5, 6, ... in this order; a pay-out has no undo."""
+    claim = factories.running()
+    found = [
+        factories.propose(claim, ordinal=n, order=str(n), amount=str(4 + n), currency="EUR")
+        for n in range(1, count + 1)
+    ]
+    for n, effect in enumerate(found, start=1):
+        Effect.objects.filter(pk=effect.pk).update(
+            state="applied", receipt_id=f"po_{effect.pk}", applied_no=10 + n
+        )
+    Run.objects.filter(pk=claim.run_id).update(state=state, lease_until=None)
+    return Run.objects.get(pk=claim.run_id), found
+
+
+def partly() -> tuple[Run, list[Effect]]:
+    run, found = applied("partly compensated")
+    journal.record(run, EventKind.COMPENSATION_ASKED, actor="olga")
+    for effect in found:
+        body = {"how": "not undoable"}
+        journal.record(run, EventKind.NOT_UNDOABLE, effect_key=effect.key, body=body)
+    return run, found
+
+
+def shown(client: Client, run: Run) -> Any:
+    return client.get(reverse("way-back", args=[run.ref])).context
+
+
+def test_the_preview_lists_the_last_applied_first_with_what_cannot_be_undone(operator: Client) -> None:
+    run, (first, second) = applied("completed")
+    page = shown(operator, run)
+    assert [item["key"] for item in page["items"]] == [second.key, first.key]
+    assert page["sums"] == [{"currency": "EUR", "undone": 0, "ahead": 0, "lost": 1100}]
+    assert "No undo is declared" in page["items"][0]["note"]
+    assert [act["id"] for act in page["acts"]] == ["compensations"]
+
+
+def test_a_partly_compensated_run_has_an_owner_and_says_what_is_left(operator: Client) -> None:
+    run, found = partly()
+    page = shown(operator, run)
+    assert page["owner"] == "Olga" and [item["left"] for item in page["items"]] == [True, True]
+    assert "2 effects still to be seen to" in page["sentence"]
+    (row,) = operator.get(reverse("compensation")).context["runs"]
+    assert (row["id"], row["left"], row["owner"]) == (run.ref, 2, "Olga") and found
+
+
+def test_what_was_seen_to_by_hand_is_left_no_more(operator: Client) -> None:
+    run, (first, _) = partly()
+    closing = {"verdict": "acknowledge", "reason": "booked back by hand, slip 12"}
+    assert operator.post(reverse("verdicts", args=[first.key]), closing).status_code == 303
+    items = {item["key"]: item for item in shown(operator, run)["items"]}
+    assert not items[first.key]["left"] and "by Olga" in items[first.key]["note"]
+    assert operator.get(reverse("compensation")).context["runs"][0]["left"] == 1
+    assert operator.post(reverse("verdicts", args=[first.key]), closing).status_code == 409
+    assert LedgerEvent.objects.filter(kind="settled").count() == 1
+
+
+def test_an_auditor_sees_what_is_left_but_closes_nothing(sign_in: SignIn) -> None:
+    run, (first, _) = partly()
+    rita = sign_in(factories.person("rita"))
+    page = rita.get(reverse("way-back", args=[run.ref]))
+    assert page.status_code == 200 and "Seen to by hand" not in page.content.decode()
+    closing = {"verdict": "acknowledge", "reason": "x"}
+    assert rita.post(reverse("verdicts", args=[first.key]), closing).status_code == 403
