@@ -22,16 +22,20 @@ function toast(text) {
   setTimeout(() => box.remove(), 12000);
 }
 
-function live(on) {
+function live(on, lost = "Connection lost, trying again") {
   const sign = document.getElementById("live");
   if (!sign || on !== sign.hasAttribute("data-lost")) return;
   sign.toggleAttribute("data-lost", !on);
-  sign.textContent = on ? "Live" : "Connection lost, trying again";
+  sign.textContent = on ? "Live" : lost;
 }
 
 document.addEventListener("htmx:responseError", (event) => {
   const status = event.detail.xhr.status;
-  live(status !== 503);
+  // Not done, and not lost: sent as a plain form, the server offers what was typed once more.
+  if (status === 403 && event.target.matches("form")) return HTMLFormElement.prototype.submit.call(event.target);
+  const over = event.target.hasAttribute("data-live") && (status === 403 || status === 404);
+  if (over) event.target.dataset.over = "yes";
+  live(status !== 503 && !over, over ? "No longer live: reload" : undefined);
   toast(words[status] || `The server answered with an error (${status}). Reload to see how it stands.`);
 });
 document.addEventListener("htmx:sendError", () => live(false));
@@ -39,11 +43,14 @@ document.addEventListener("htmx:timeout", () => live(false));
 document.addEventListener("htmx:afterOnLoad", (event) => {
   if (event.detail.successful) live(true);
 });
-// A page nobody looks at asks for nothing, and nothing moves under an open question.
+// A page nobody looks at asks for nothing, and nothing moves under an open question or what somebody has begun to fill in.
+const begun = (field) => field.checked !== field.defaultChecked || field.value !== field.defaultValue;
 document.addEventListener("htmx:beforeRequest", (event) => {
-  const busy = document.hidden || document.querySelector(".ask:popover-open");
-  if (busy && event.target.hasAttribute("data-live")) event.preventDefault();
+  if (!event.target.hasAttribute("data-live")) return;
+  const busy = document.hidden || event.target.dataset.over || document.querySelector(".ask:popover-open");
+  if (busy || [...event.target.querySelectorAll("input, textarea")].some(begun)) event.preventDefault();
 });
+document.getElementById("search")?.addEventListener("toggle", (event) => event.target.q.focus());
 // An expired sign-in answers a fragment with the whole sign-in page: go there instead.
 document.addEventListener("htmx:beforeSwap", (event) => {
   const landed = new URL(event.detail.xhr.responseURL || location.href);
