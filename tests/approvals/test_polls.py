@@ -1,0 +1,104 @@
+"""A poll of a page on which nothing changes costs one query, and what changes is still seen at once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Group
+from django.db import OperationalError, connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from approvals import polls
+from approvals.models import Gate
+from tests import factories
+from tests.approvals.conftest import SignIn
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HTMX = {"HX-Request": "true"}
+
+
+def poll(client: Client, seen: str) -> tuple[int, int]:
+    """Ask as an open inbox does: status, and queries that it took."""
+    with CaptureQueriesContext(connection) as asked:
+        answer = client.get(reverse("gates"), {"seen": seen}, headers=HTMX)
+    assert "no-store" in answer["Cache-Control"]
+    return answer.status_code, len(asked)
+
+
+def opened(client: Client) -> str:
+    """Open the inbox, and let it poll once; returns the version that it shows."""
+    seen = str(client.get(reverse("gates")).context["queue"]["version"])
+    assert poll(client, seen)[0] == 204
+    return seen
+
+
+def test_while_nothing_changes_a_poll_costs_one_query(sign_in: SignIn) -> None:
+    factories.gate()
+    alice = sign_in(factories.person("alice"))
+    seen = opened(alice)
+
+    assert [poll(alice, seen) for _ in range(3)] == [(204, 1)] * 3
+
+
+def test_a_change_of_any_row_is_seen_by_the_next_poll(sign_in: SignIn) -> None:
+    gate = factories.gate()
+    alice = sign_in(factories.person("alice"))
+    seen = opened(alice)
+
+    Gate.objects.filter(pk=gate.pk).update(state="withdrawn")
+
+    assert poll(alice, seen)[0] == 200
+
+
+def test_who_lost_a_right_or_the_sign_in_is_told_by_the_next_poll(sign_in: SignIn) -> None:
+    alice = sign_in(factories.person("alice"))
+    factories.gate()
+    seen = opened(alice)
+
+    Group.objects.get(name="reviewer").user_set.clear()
+    assert poll(alice, seen)[0] == 403
+
+    alice.session.flush()
+    assert poll(alice, seen)[0] == 302
+
+
+def test_what_one_browser_was_told_is_not_told_to_another(sign_in: SignIn) -> None:
+    factories.gate()
+    alice, stranger = sign_in(factories.person("alice")), Client()
+    charlie = sign_in(factories.person("charlie"))
+    seen = opened(alice)
+
+    answers = [one.get(reverse("gates"), {"seen": seen}, headers=HTMX) for one in (stranger, charlie)]
+    assert [answer.status_code for answer in answers] == [302, 403]
+
+
+def test_what_the_clock_alone_changes_is_looked_at_now_and_then(
+    sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factories.gate()
+    alice = sign_in(factories.person("alice"))
+    monkeypatch.setattr(polls, "_KEPT", timedelta(0))
+    seen = opened(alice)
+
+    status, queries = poll(alice, seen)
+    assert status == 204 and queries > 1
+
+
+def test_a_poll_while_the_database_is_away_is_left_to_its_page(
+    sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> None:
+        raise OperationalError("away")
+
+    alice = sign_in(factories.person("alice"))
+    factories.gate()
+    seen = opened(alice)
+    monkeypatch.setattr(connection, "cursor", away)
+
+    assert polls.snapshot() == ""
+    monkeypatch.undo()
+    assert poll(alice, seen)[0] == 204
