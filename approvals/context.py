@@ -21,12 +21,13 @@ _ITEMS = (
     ("ledger", "Ledger", "database", Capability.SEE_LEDGER),
     ("compensation", "Compensation", "arrow-back-up", Capability.SEE_RUNS),
     ("tools", "Tools", "tools", Capability.SEE_TOOLS),
+    ("system", "System", "activity", Capability.SEE_SYSTEM),
 )
 
 
 def has_home(held: frozenset[Capability]) -> bool:
-    """Whether the overview is this person's first page. Who decides at gates begins with the inbox."""
-    return Capability.SEE_RUNS in held and Capability.DECIDE not in held
+    """Whether there is anything on the first page for this person: whoever has any right has a home."""
+    return bool(held)
 
 
 def _counts(user: User, held: frozenset[Capability]) -> dict[str, str]:

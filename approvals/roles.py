@@ -12,13 +12,24 @@ from approvals.capabilities import ROLES
 
 
 def make_roles(sender: AppConfig, using: str, **_: Any) -> None:
-    """Create the groups that do not exist yet, with their permissions. What an admin has changed stays as it is."""
-    # Django makes permissions by the same signal, perhaps after us; making them is harmless twice.
+    """Create the groups that do not exist yet, with their permissions. What an admin has changed stays as it is.
+
+    A permission that is new since the last migration is given, this once, to those roles that bring it: without it a
+    group of an older installation could not see what was added. An admin who takes it away again is not overruled.
+    """
+    before = _codenames(sender, using)
+    # Django makes permissions by the same signal, after us: `approvals` stands before `auth` among the applications.
     create_permissions(sender, verbosity=0, using=using)
     known = {
         p.codename: p for p in Permission.objects.using(using).filter(content_type__app_label=sender.label)
     }
+    new = known.keys() - before
     for name, capabilities in ROLES.items():
         group, created = Group.objects.using(using).get_or_create(name=name)
-        if created:
-            group.permissions.set([known[capability.value] for capability in capabilities])
+        brings = {capability.value for capability in capabilities}
+        group.permissions.add(*(known[codename] for codename in (brings if created else brings & new)))
+
+
+def _codenames(sender: AppConfig, using: str) -> set[str]:
+    found = Permission.objects.using(using).filter(content_type__app_label=sender.label)
+    return set(found.values_list("codename", flat=True))

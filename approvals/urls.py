@@ -15,12 +15,14 @@ from approvals.views import (
     ledger,
     runs,
     session,
+    system,
     tools,
     verdicts,
 )
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
+    path("today/<str:name>/", home.behind, name="behind"),
     path("sign-in/", session.SignIn.as_view(), name="sign-in"),
     path("sign-out/", session.SignOut.as_view(), name="sign-out"),
     path("gates/", gates.gates, name="gates"),
@@ -45,4 +47,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("effects/<str:key>/verdicts/", verdicts.verdict, name="verdicts"),
     path("effects/<str:key>/look-ups/", verdicts.look_ups, name="look-ups"),
     path("tools/", tools.tools, name="tools"),
+    path("system/", system.system, name="system"),
+    path("metrics", system.prometheus, name="metrics"),
 ]

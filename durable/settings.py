@@ -87,6 +87,7 @@ GATE_DECIDE_SECONDS = env_seconds("GATE_DECIDE_SECONDS", 3 * 86400, low=1, high=
 #: Whole units of whatever currency: above this, what became of an effect in doubt is for two people to say.
 VERDICT_ALONE_LIMIT = env_int("VERDICT_ALONE_LIMIT", 250, low=0, high=10**12)
 GATE_ACT_SECONDS = env_seconds("GATE_ACT_SECONDS", 86400, low=1, high=366 * 86400)
+METRICS_TOKEN = env_secret("INTERLOCK_METRICS_TOKEN")
 
 # Vendors. Without a base address the payment vendor is the real one.
 STRIPE_API_KEY = env_secret("STRIPE_API_KEY")

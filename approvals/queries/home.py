@@ -1,53 +1,63 @@
-"""Where things stand: five numbers, who needs an operator, and what expires next."""
+"""Where things stand: what is in flight, waits, is stuck or in doubt, and what to do about it first."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
-from django.urls import reverse
+from django.db.models import F, QuerySet
 
-from approvals.queries import inbox, pages, runs
+from approvals import access
+from approvals.capabilities import Capability
+from approvals.queries import behind, figures, pages, runs, trends, words
+from approvals.states import PAST, Verdict
 from durable import restoring
-from durable.models import Effect, Run
-from durable.models.fields import Clock
-from durable.states import EffectState, RunState
+from durable.clock import db_now
+from durable.models import Run
+from durable.states import Attention
 
 _SHOWN = 8
-_LATELY = timedelta(hours=1)
+#: What a person does about a run that is stuck for this reason; the button says it.
+_ACTS = {
+    Attention.IN_DOUBT: "Settle",
+    Attention.CONFLICT: "Resolve",
+    Attention.BUDGET: "Skip or cancel",
+    Attention.RETRIES: "Retry",
+    Attention.CRASH_LOOP: "Retry",
+    Attention.CODE_MISSING: "Retry",
+    Attention.INCOMPATIBLE: "Retry",
+    Attention.UNDO_FAILED: "Retry the undo",
+    Attention.FACTS: "Ask anew",
+    Attention.NOT_ASKED_AGAIN: "Retry or skip",
+}
 
 
 def standing(user: User) -> dict[str, Any]:
-    """Everything that home.html shows."""
-    queue = inbox.queue(user)
-    stuck_total, running, queued, doubt, late, sleeping = pages.counts(
-        [
-            runs.filtered(runs.STUCK, ""),
-            runs.filtered(RunState.RUNNING, ""),
-            runs.filtered(RunState.QUEUED, ""),
-            Effect.objects.filter(state=EffectState.IN_DOUBT.value),
-            runs.filtered(RunState.QUEUED, "").filter(due_at__lt=Clock() - runs.LATE),
-            _lonely(),
-        ]
-    )
-    stuck = _stuck()
-    expiring = sorted(
-        (gate for group in queue["groups"] for gate in group["gates"]), key=lambda gate: gate["decide_by"]
-    )
-    figures = _figures(queue["total"], stuck_total, doubt, running, queued)
-    context = {
-        "summary": _summary(stuck_total, queue["total"]),
+    """What home.html shows and polls for: numbers, lists and health. `trends` are asked for apart."""
+    now, held = db_now(), access.capabilities(user)
+    counted = figures.read(user, now)
+    context: dict[str, Any] = {
         "restored": _restored(),
-        "figures": figures,
-        "stuck": stuck,
-        "stuck_total": pages.words(stuck_total),
-        "expiring": [{**gate, "gate_id": gate["id"]} for gate in expiring[:_SHOWN]],
-        "expiring_total": pages.words(queue["total"]),
-        "health": _health(late, sleeping),
+        "figures": figures.shown(counted, now),
+        "summary": figures.summary(counted),
+        "health": figures.health(counted),
+        "decides": Capability.DECIDE in held,
+        "stuck": [],
+        "waiting": [],
+        "expiring": [],
+        "mine": [],
     }
-    return {**context, "version": pages.version(context), "now": queue["now"]}
+    if Capability.SEE_GATES in held:
+        gates = _gates(behind.live(user), now)
+        context["expiring_total"] = pages.words(counted["gates"])
+        context["waiting" if context["decides"] else "expiring"] = gates
+    if context["decides"]:
+        context["mine"] = _mine(user, now)
+    elif Capability.SEE_RUNS in held:
+        context["stuck"] = _stuck(may_act=Capability.STEER_RUNS in held)
+        context["stuck_total"] = pages.words(counted["stuck"] + counted["doubtful"])
+    return {**context, "version": pages.version(context), "now": now}
 
 
 def _restored() -> str:
@@ -67,75 +77,60 @@ def _counted(number: int, word: str) -> str:
     return f"{pages.words(number)} {word}{'' if number == 1 else 's'}"
 
 
-def _summary(stuck: int, gates: int) -> str:
-    if not stuck and not gates:
-        return "Nothing needs a person."
-    return f"{_things(stuck, 'run')} an operator, {_things(gates, 'gate')} an answer."
-
-
-def _things(number: int, word: str) -> str:
-    return f"{pages.words(number)} {word}{' needs' if number == 1 else 's need'}"
-
-
-def _figures(gates: int, stuck: int, doubt: int, running: int, queued: int) -> list[dict[str, Any]]:
-    lists = (
-        ("Gates waiting", "hand-stop", "waits", gates, "for people's answer", reverse("gates")),
-        ("Stuck", "alert-triangle", "stopped", stuck, "need an operator", f"{reverse('runs')}?state=stuck"),
-        (
-            "In doubt",
-            "zoom-question",
-            "doubt",
-            doubt,
-            "did it happen?",
-            f"{reverse('ledger')}?state=in+doubt",
-        ),
-        ("Running", "progress", "moving", running, "a worker is at them", f"{reverse('runs')}?state=running"),
-        (
-            "Queued",
-            "circle-dashed",
-            "quiet",
-            queued,
-            "for the next worker",
-            f"{reverse('runs')}?state=queued",
-        ),
-    )
-    return [
-        {"label": label, "icon": icon, "tone": tone, "value": pages.words(value), "note": note, "href": href}
-        for label, icon, tone, value, note, href in lists
-    ]
-
-
-def _stuck() -> list[dict[str, Any]]:
-    found = runs.filtered(runs.STUCK, "").order_by("changed_at").values(*runs.COLUMNS)[:_SHOWN]
+def _stuck(*, may_act: bool) -> list[dict[str, Any]]:
+    """Those that have been stuck longest, each with what to do; who only reads is told why it stands there."""
+    columns = ("id", "ref", "agent", "input", "state", "step", "attempt", "error", "changed_at")
+    found: QuerySet[Run] = runs.filtered(runs.STUCK, "").order_by("changed_at")
+    rows = [dict(row) for row in found.values(*columns)[:_SHOWN]]
+    waits = runs.open_waits([row["id"] for row in rows])
     return [
         {
-            **run,
-            "run_id": run["id"],
-            "state": run["wait"] or run["state"],
-            "since": run["moved_at"],
-            "act": "Look",
+            "run_id": row["ref"],
+            "agent": row["agent"],
+            "subject": words.subject(row["input"]),
+            "state": (word := words.wait_word(waits[row["id"]])) or row["state"],
+            "why": words.why(row, waits[row["id"]], approved=False),
+            "since": row["changed_at"],
+            "act": _ACTS.get(word, "Resolve") if may_act else "Read why",  # type: ignore[call-overload]  # a StrEnum's key is its word
+            "effect": next((one["effect__key"] for one in waits[row["id"]] if one["name"] == word), None)
+            if word == Attention.IN_DOUBT
+            else None,
         }
-        for run in runs.explained(list(found))
+        for row in rows
     ]
 
 
-def _lonely() -> QuerySet[Run]:
-    """Suspended without an open wait, among the latest: the sweeper wakes them, unless it is not there itself.
-
-    Bounded by time, since there may be a million suspended runs and this is asked on every poll.
-    """
-    lately = runs.filtered(RunState.SUSPENDED, "").filter(changed_at__gt=Clock() - _LATELY)
-    return lately.exclude(runs.having_any())
+def _gates(found: QuerySet[Any], now: datetime) -> list[dict[str, Any]]:
+    """The gates that are due soonest, of all that wait."""
+    rows = found.order_by("decide_by", "id").values(*behind.GATE_COLUMNS, **behind.GATE_NAMES)[:_SHOWN]
+    return [behind.gate(dict(row), now) for row in rows]
 
 
-def _health(late: int, sleeping: int) -> list[dict[str, Any]]:
-    """What can be said from the database alone: it answers, and whether work is taken up in time."""
-    word = (
-        "Workers take up what is due"
-        if not late
-        else f"{pages.words(late)} due for over a minute and not taken: is a worker up?"
+def _mine(user: User, now: datetime) -> list[dict[str, Any]]:
+    """What the person has decided lately, and what became of it."""
+    start = trends.PERIODS["7d"].start(now)
+    rows = (
+        trends.by(user, start)
+        .order_by("-pk")
+        .values(
+            "gate_id",
+            "verdict",
+            "at",
+            used=F("gate__used_at"),
+            state=F("gate__effect__state"),
+            tool=F("gate__effect__tool"),
+            minor=F("gate__effect__amount_minor"),
+            currency=F("gate__effect__currency"),
+            undo=F("gate__effect__undo_of_id"),
+        )[:_SHOWN]
     )
-    health = [{"ok": True, "words": "Database answers"}, {"ok": not late, "words": word}]
-    if sleeping:
-        health.append({"ok": False, "words": f"{pages.words(sleeping)} suspended without an open wait"})
-    return health
+    return [
+        {
+            "gate_id": row["gate_id"],
+            "title": words.title(row["tool"], row["minor"], row["currency"], undo=row["undo"] is not None),
+            "verdict": f"You {PAST[Verdict(row['verdict'])]}",
+            "at": row["at"],
+            "state": row["state"],
+        }
+        for row in rows
+    ]

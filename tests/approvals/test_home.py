@@ -1,26 +1,57 @@
-"""What the first page shows: whatever needs a person, each with the way to it."""
+"""What the first page shows: whatever needs a person, each with the way to it; and what has happened lately."""
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
 import pytest
 from django.db import transaction
+from django.test import Client
 from django.urls import reverse
 
+from approvals.charts import even, top
+from approvals.models import Decision, Gate
+from approvals.queries import behind, trends
 from durable import waits
-from durable.models import Run
+from durable.clock import db_now
+from durable.models import Effect, Run
+from durable.models.fields import Clock
 from durable.states import Attention
 from durable.transitions import lock_run
 from tests import factories
 from tests.approvals.conftest import SignIn
+from tests.approvals.test_pages import world
 
 pytestmark = pytest.mark.django_db
 
 
-def stuck() -> Run:
+def stuck(why: Attention = Attention.RETRIES, effect: Effect | None = None) -> Run:
     claim = factories.running()
     with transaction.atomic():
-        waits.open_attention(lock_run(claim.run_ref), Attention.RETRIES, "It failed three times.")
+        waits.open_attention(lock_run(claim.run_ref), why, "It failed three times.", effect=effect)
     return factories.suspend(claim)
+
+
+def in_doubt() -> Run:
+    claim = factories.running()
+    effect = factories.propose(claim, order="8812", amount="23.40", currency="EUR")
+    with transaction.atomic():
+        run = lock_run(claim.run_ref)
+        waits.open_attention(run, Attention.IN_DOUBT, "Two candidates.", effect=effect)
+    Effect.objects.filter(pk=effect.pk).update(state="in doubt")
+    return factories.suspend(claim)
+
+
+def figures(client: Client) -> dict[str, dict[str, Any]]:
+    return {figure["label"]: figure for figure in client.get(reverse("home")).context["figures"]}
+
+
+def listed(client: Client, href: str) -> int:
+    """How many things stand in the list of an address, by the list's own count."""
+    context = client.get(href).context
+    return int(context["queue"]["total"] if "queue" in context else context["page"]["total"])
 
 
 def test_a_stuck_run_stands_on_the_first_page_with_why_and_since_when(sign_in: SignIn) -> None:
@@ -33,10 +64,162 @@ def test_a_stuck_run_stands_on_the_first_page_with_why_and_since_when(sign_in: S
     assert reverse("run", args=[run.ref]) in page.content.decode()
 
 
-def test_the_first_page_leads_only_to_lists_that_hold_what_it_counted(sign_in: SignIn) -> None:
-    stuck()
-    factories.gate()
+def test_each_number_of_the_first_page_opens_exactly_the_list_that_it_counted(sign_in: SignIn) -> None:
+    stuck(), stuck(), in_doubt(), factories.running(), factories.gate()
+    soon = factories.gate()
+    Gate.objects.filter(pk=soon.pk).update(decide_by=Clock() + timedelta(milliseconds=1))
     olga = sign_in(factories.person("olga"))
-    figures = {figure["label"]: figure for figure in olga.get(reverse("home")).context["figures"]}
-    assert [figures[label]["value"] for label in ("Gates waiting", "Stuck")] == ["1", "1"]
-    assert len(olga.get(figures["Stuck"]["href"]).context["runs"]) == 1
+    shown = figures(olga)
+    assert {label: figure["value"] for label, figure in shown.items()} == {
+        "In flight": "1", "Waiting for people": "2", "Stuck": "2", "In doubt": "1", "Expiring today": "1",
+    }  # fmt: skip
+    for label, figure in shown.items():
+        assert listed(olga, figure["href"]) == int(figure["value"]), label
+        for note in figure["notes"]:
+            number = re.match(r"\d+", note["words"])
+            if note["href"] and number:
+                assert listed(olga, note["href"]) == int(number[0]), note
+
+
+def test_what_is_in_doubt_is_not_counted_again_among_what_is_stuck(sign_in: SignIn) -> None:
+    run = in_doubt()
+    page = sign_in(factories.person("olga")).get(reverse("home"))
+    shown = {figure["label"]: figure for figure in page.context["figures"]}
+    assert (shown["Stuck"]["value"], shown["In doubt"]["value"]) == ("0", "1")
+    assert shown["In doubt"]["notes"][0]["words"] == "23.40 EUR kept for them"
+    assert [(row["run_id"], row["act"]) for row in page.context["stuck"]] == [(run.ref, "Settle")]
+
+
+def test_a_button_says_the_act_to_who_may_do_it_and_promises_nothing_to_who_only_reads(
+    sign_in: SignIn,
+) -> None:
+    stuck()
+    acts = {
+        who: sign_in(factories.person(who)).get("/").context["stuck"][0]["act"]
+        for who in ("olga", "rita", "ada")
+    }
+    assert acts == {"olga": "Retry", "rita": "Read why", "ada": "Read why"}
+
+
+def test_a_reviewer_comes_home_to_what_waits_and_to_what_became_of_the_last_answers(sign_in: SignIn) -> None:
+    late, soon, done = factories.gate(), factories.gate(), factories.gate()
+    Gate.objects.filter(pk=soon.pk).update(decide_by=late.decide_by - timedelta(hours=5))
+    alice = factories.person("alice")
+    client = sign_in(alice)
+    answer = {"verdict": "approve", "digest": done.digest, "round": 1}
+    assert client.post(reverse("decisions", args=[done.pk]), answer).status_code == 303
+    page = client.get(reverse("home"))
+    assert [gate["gate_id"] for gate in page.context["waiting"]] == [soon.pk, late.pk]
+    assert [(one["gate_id"], one["verdict"]) for one in page.context["mine"]] == [(done.pk, "You approved")]
+    assert next(iter(page.context["figures"]))["label"] == "Waiting for you"
+
+
+def test_the_pictures_count_what_their_lists_hold(sign_in: SignIn) -> None:
+    ended, failed, old = (Run.objects.get(pk=factories.running().run_id) for _ in range(3))
+    for run, state, hours in ((ended, "completed", 1), (failed, "failed", 2), (old, "completed", 24 * 8)):
+        Run.objects.filter(pk=run.pk).update(state=state, ended_at=Clock() - timedelta(hours=hours))
+    paid = factories.propose(factories.running(), order="1", amount="40.00", currency="EUR")
+    Effect.objects.filter(pk=paid.pk).update(state="applied", settled_at=Clock() - timedelta(hours=1))
+    gate, alice = factories.gate(), factories.person("alice")
+    sign_in(alice).post(
+        reverse("decisions", args=[gate.pk]), {"verdict": "approve", "digest": gate.digest, "round": 1}
+    )
+    olga = sign_in(factories.person("olga"))
+    for period in trends.PERIODS:
+        shown = olga.get(reverse("home"), {"period": period}).context
+        through, took, (moved,) = shown["throughput"], shown["decisions"], shown["moved"]
+        assert (through["total"], through["failed"], took["total"]) == ("2", "1", "1")
+        assert (moved["total"], moved["acts"]) == ("40.00 EUR", "1 act")
+        for href, number in (
+            (through["total_href"], 2), (through["failed_href"], 1), (took["total_href"], 1), (moved["href"], 1),
+        ):  # fmt: skip
+            assert listed(olga, href) == number, href
+
+
+def test_the_table_behind_a_picture_holds_its_numbers(sign_in: SignIn) -> None:
+    run = Run.objects.get(pk=factories.running().run_id)
+    Run.objects.filter(pk=run.pk).update(state="completed", ended_at=Clock())
+    chart = sign_in(factories.person("olga")).get("/").context["throughput"]["chart"]
+    assert len(chart.rows) == 24
+    assert [row[1:] for row in chart.rows if row[1:] != ("0", "0", "0")] == [("1", "0", "0")]
+    assert [(bar.look, bar.height) for bar in chart.bars] == [("done", "50.00%")]
+
+
+def test_a_poll_of_the_first_page_draws_no_picture(sign_in: SignIn) -> None:
+    olga = sign_in(factories.person("olga"))
+    htmx = {"HX-Request": "true"}
+    version = olga.get(reverse("home")).context["version"]
+    assert olga.get(reverse("home"), {"seen": version}, headers=htmx).status_code == 204
+    lists = olga.get(reverse("home"), {"seen": "older"}, headers=htmx).content
+    drawn = olga.get(reverse("home"), {"part": "trends", "period": "7d"}, headers=htmx).content
+    assert b'<svg class="plot"' not in lists and b'id="home"' in lists
+    assert b'<svg class="plot"' in drawn and b'id="home"' not in drawn
+
+
+def test_an_unknown_list_is_not_there_and_an_unknown_period_is_a_day(sign_in: SignIn) -> None:
+    olga = sign_in(factories.person("olga"))
+    assert olga.get(reverse("behind", args=["everything"])).status_code == 404
+    for nonsense in ("x", "-1", "\x00"):
+        assert olga.get(reverse("home"), {"period": nonsense}).context["period"].name == "24h"
+        assert olga.get(reverse("behind", args=["moved"]), {"currency": nonsense}).status_code == 200
+
+
+def test_a_period_begins_at_a_full_hour_and_its_last_bucket_is_the_present_one() -> None:
+    now = datetime(2026, 11, 26, 14, 20, 7, tzinfo=UTC)
+    moments = list(trends.PERIODS["24h"].moments(now))
+    assert (moments[0], moments[-1]) == (
+        datetime(2026, 11, 25, 15, tzinfo=UTC),
+        datetime(2026, 11, 26, 14, tzinfo=UTC),
+    )
+    assert list(trends.PERIODS["7d"].moments(now))[-1] == datetime(2026, 11, 26, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("most", "end", "whole"),
+    [(0, 1, 2), (1, 1, 2), (3, 4, 4), (5, 5, 8), (41, 50, 50), (950, 1000, 1000)],
+)
+def test_a_scale_ends_at_the_next_round_number(most: float, end: float, whole: float) -> None:
+    assert (top(most), even(most)) == (end, whole)
+
+
+def test_a_decision_is_among_those_of_the_period_in_which_it_was_given() -> None:
+    gate, alice = factories.gate(), factories.person("alice")
+    assert list(trends.decided(db_now() - timedelta(hours=1))) == []
+    sealed = gate.payload
+    made = Decision.objects.create(
+        gate=gate,
+        person=alice,
+        verdict="reject",
+        digest=gate.digest,
+        round=1,
+        sealed=sealed,
+        authenticated="session",
+    )
+    assert list(trends.decided(db_now() - timedelta(hours=1))) == [made]
+    assert list(trends.decided(db_now() + timedelta(hours=1))) == []
+
+
+@pytest.mark.parametrize("who", [*factories.ROLES, "nobody"])
+@pytest.mark.parametrize("name", behind.LISTS)
+def test_every_list_behind_a_number_by_every_role(name: str, who: str, sign_in: SignIn) -> None:
+    factories.gate()
+    client = Client() if who == "nobody" else sign_in(factories.person(who))
+    before = world()
+    status = client.get(reverse("behind", args=[name])).status_code
+    assert (status, world() == before) == ({"nobody": 302, "charlie": 403}.get(who, 200), True)
+
+
+@pytest.mark.parametrize(
+    ("who", "sees"),
+    [
+        ("alice", "Waits for you"),
+        ("charlie", ""),
+        ("olga", "Needs an operator"),
+        ("rita", "Needs an operator"),
+        ("ada", "Needs an operator"),
+    ],
+)
+def test_everybody_lands_where_their_work_is(who: str, sees: str, sign_in: SignIn) -> None:
+    answer = sign_in(factories.person(who)).get("/")
+    assert answer.status_code == (200 if sees else 403)
+    assert sees in answer.content.decode()

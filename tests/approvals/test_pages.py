@@ -29,6 +29,8 @@ OBJECTS = ("gate", "run", "way-back", "effect")
 POSTS = ("decisions", "answers", "holds", "releases", "cancellations", "compensations", "retries", "skips", "forks",
          "state", "verdicts", "look-ups")  # fmt: skip
 OPEN = ("sign-in", "sign-out", "home")
+#: Each with a matrix of its own: in test_home.py and test_system.py.
+ELSEWHERE = ("behind", "system", "metrics")
 
 
 def address(name: str, gate: Gate) -> str:
@@ -60,7 +62,7 @@ def world() -> tuple[Any, ...]:
 
 
 def test_the_matrix_knows_every_address() -> None:
-    assert set(names()) <= {*LISTS, *OBJECTS, *POSTS, *OPEN}
+    assert set(names()) <= {*LISTS, *OBJECTS, *POSTS, *OPEN, *ELSEWHERE}
     assert {"gates", "gate", "decisions", "runs", "run", "ledger", "effect", "tools"} <= set(names())
 
 
@@ -138,19 +140,6 @@ def test_foreign_text_is_inert_on_every_page(sign_in: SignIn) -> None:
 def test_a_signed_in_page_is_kept_by_no_cache(sign_in: SignIn) -> None:
     answer = sign_in(factories.person("alice")).get(reverse("gates"))
     assert "no-store" in answer["Cache-Control"]
-
-
-@pytest.mark.parametrize(
-    ("who", "lands"), [("alice", "/gates/"), ("charlie", None), ("olga", ""), ("rita", "")]
-)
-def test_everybody_lands_where_their_work_is(who: str, lands: str | None, sign_in: SignIn) -> None:
-    answer = sign_in(factories.person(who)).get("/")
-    if lands is None:
-        assert answer.status_code == 403
-    elif lands:
-        assert (answer.status_code, answer["Location"]) == (302, lands)
-    else:
-        assert answer.status_code == 200 and b"Needs an operator" in answer.content
 
 
 def test_somebody_switched_off_is_led_to_the_sign_in(sign_in: SignIn) -> None:

@@ -1,0 +1,110 @@
+"""Charts as numbers: where each bar stands, in hundredths of the picture. The server draws them; no script is asked.
+
+All places are percentages, so that a picture is as wide as its card while its letters, which stand beside it, keep
+their size. Each chart begins at zero, says in one sentence what it shows, and has its numbers in a table behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+#: Share of a column that stays empty beside its bar.
+_GAP = 0.22
+_NICE = (1, 2, 4, 5, 8, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a column: how tall, in the chart's unit, and in which look (a class of home.css)."""
+
+    value: float
+    look: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What happened in one bucket: its parts from the ground up, and the same in words. `row` stands in the table."""
+
+    words: str
+    pieces: tuple[Piece, ...]
+    row: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A rectangle; places and sizes as SVG wants them. `words` is what stands over it on a mouse."""
+
+    x: str
+    y: str
+    width: str
+    height: str
+    look: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A picture and the table behind it."""
+
+    name: str
+    title: str
+    bars: tuple[Bar, ...]
+    scale: tuple[str, str, str]  # words at the top, in the middle, at the ground
+    foot: tuple[str, str, str]  # words at the left end, in the middle, at the right end
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = field(default=())
+
+
+def top(most: float) -> float:
+    """The end of a scale: the next round number, whose half is one as well."""
+    if most <= 0:
+        return 1
+    power: float = 10 ** math.floor(math.log10(most))
+    return next(step * power for step in _NICE if step * power >= most * (1 - 1e-9))
+
+
+def even(most: float) -> float:
+    """The same for whole things: its half is whole too."""
+    if most <= 2:
+        return 2
+    power: float = 10 ** math.floor(math.log10(most))
+    return next(step * power for step in _NICE if step * power >= most and step * power % 2 == 0)
+
+
+def draw(
+    name: str,
+    title: str,
+    columns: Sequence[Column],
+    *,
+    head: tuple[str, ...],
+    foot: tuple[str, str, str],
+    scale: Callable[[float], str],
+    ceiling: Callable[[float], float] = top,
+) -> Chart:
+    """Draw columns beside each other, the parts of each upon each other."""
+    high = ceiling(max((sum(piece.value for piece in column.pieces) for column in columns), default=0))
+    bars: list[Bar] = []
+    wide = 100 / max(len(columns), 1)
+    for place, column in enumerate(columns):
+        ground = 0.0
+        for piece in column.pieces:
+            if piece.value > 0:
+                bars.append(
+                    Bar(
+                        _share(place * wide + wide * _GAP / 2),
+                        _share(100 - (ground + piece.value) / high * 100),
+                        _share(wide * (1 - _GAP)),
+                        _share(piece.value / high * 100),
+                        piece.look,
+                        column.words,
+                    )
+                )
+                ground += piece.value
+    marks = (scale(high), scale(high / 2), scale(0))
+    return Chart(name, title, tuple(bars), marks, foot, head, tuple(column.row for column in columns))
+
+
+def _share(number: float) -> str:
+    return f"{number:.2f}%"

@@ -1,0 +1,183 @@
+"""The numbers of the first page. Each is counted by the rows of the list that it opens; one statement for all."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import F, QuerySet, Sum
+from django.urls import reverse
+
+from approvals import access
+from approvals.capabilities import Capability
+from approvals.queries import behind, doubts, pages, runs, words
+from approvals.queries.pictures import soon
+from durable.models import Effect, Run
+from durable.models.fields import Clock
+from durable.states import RunState
+
+#: Suspended without an open wait is looked for among the latest only: there may be a million suspended runs.
+_LATELY = timedelta(hours=1)
+
+
+def read(user: User, now: datetime) -> dict[str, Any]:
+    """Count everything that this person may see; what they may not is absent."""
+    held = access.capabilities(user)
+    lists: dict[str, QuerySet[Any]] = {}
+    if Capability.SEE_RUNS in held:
+        lists |= {
+            "flight": behind.in_flight(),
+            "running": runs.filtered(RunState.RUNNING, ""),
+            "queued": runs.filtered(RunState.QUEUED, ""),
+            "stuck": behind.stuck(),
+            "doubtful": behind.doubtful(),
+            "late": runs.filtered(RunState.QUEUED, "").filter(due_at__lt=Clock() - runs.LATE),
+            "sleeping": _lonely(),
+        }
+    if Capability.SEE_GATES in held:
+        lists |= {
+            "gates": behind.live(user),
+            "hard": behind.irreversible(user),
+            "expiring": behind.expiring(user, now),
+            "asked back": behind.asked_back(user),
+        }
+    if Capability.SEE_LEDGER in held:
+        lists["doubt"] = doubts.in_doubt()
+    found: dict[str, Any] = dict(zip(lists, pages.counts(list(lists.values())), strict=True))
+    found["kept"] = _kept() if found.get("doubt") else []
+    found["next"] = _next(user) if found.get("expiring") else None
+    found["decides"] = Capability.DECIDE in held
+    return found
+
+
+def _lonely() -> QuerySet[Run]:
+    """Suspended without an open wait, among the latest: the sweeper wakes them, unless it is not there itself."""
+    lately = runs.filtered(RunState.SUSPENDED, "").filter(changed_at__gt=Clock() - _LATELY)
+    return lately.exclude(runs.having_any())
+
+
+def _kept() -> list[str]:
+    """What is kept aside for effects in doubt, by currency."""
+    newest = doubts.in_doubt().order_by("-pk").values("pk")[: pages.COUNTED]
+    sums = (
+        Effect.objects.filter(pk__in=newest, amount_minor__isnull=False, undo_of=None)
+        .order_by("currency")
+        .values_list("currency")
+        .annotate(total=Sum("amount_minor"))
+    )
+    return [words.money(int(total), currency) for currency, total in sums]
+
+
+def _next(user: User) -> datetime | None:
+    moment: datetime | None = (
+        behind.live(user).order_by("decide_by").values_list(F("decide_by"), flat=True).first()
+    )
+    return moment
+
+
+def summary(found: dict[str, Any]) -> str:
+    """What needs people, in a sentence."""
+    gates = found.get("gates", 0)
+    if found["decides"]:
+        return f"{_things(gates, 'gate')} an answer." if gates else "Nothing waits for an answer."
+    stuck = found.get("stuck", 0) + found.get("doubtful", 0)
+    if not stuck and not gates:
+        return "Nothing needs a person."
+    return f"{_things(stuck, 'run')} an operator, {_things(gates, 'gate')} an answer."
+
+
+def _things(number: int, word: str) -> str:
+    return f"{pages.words(number)} {word}{' needs' if number == 1 else 's need'}"
+
+
+def shown(found: dict[str, Any], now: datetime) -> list[dict[str, Any]]:
+    """The figures of home.html, those first that this person answers for."""
+    made = [_waiting(found), _expiring(found, now)] if "gates" in found else []
+    if "flight" in found:
+        flight, stuck = _flight(found), _stuck(found)
+        doubt = [_doubt(found)] if "doubt" in found else []
+        made = (
+            [*made, *doubt, stuck, flight]
+            if found["decides"]
+            else [flight, *made[:1], stuck, *doubt, *made[1:]]
+        )
+    return made
+
+
+def _figure(
+    label: str, look: tuple[str, str], value: int, href: str, *notes: tuple[str, str]
+) -> dict[str, Any]:
+    tone, icon = look
+    return {
+        "label": label,
+        "icon": icon,
+        "tone": tone,
+        "value": pages.words(value),
+        "href": href,
+        "notes": [{"words": text, "href": target} for text, target in notes if text],
+    }
+
+
+def _flight(found: dict[str, Any]) -> dict[str, Any]:
+    listed = reverse("runs")
+    return _figure(
+        "In flight", ("moving", "progress"), found["flight"], reverse("behind", args=["in-flight"]),
+        (f"{pages.words(found['running'])} running", f"{listed}?state=running"),
+        (f"{pages.words(found['queued'])} queued", f"{listed}?state=queued"),
+    )  # fmt: skip
+
+
+def _waiting(found: dict[str, Any]) -> dict[str, Any]:
+    hard = reverse("behind", args=["irreversible"])
+    back = reverse("behind", args=["asked-back"])
+    return _figure(
+        "Waiting for you" if found["decides"] else "Waiting for people",
+        ("waits", "hand-stop"), found["gates"], reverse("gates"),
+        (f"{pages.words(found['hard'])} irreversible", hard if found["hard"] else ""),
+        (f"{pages.words(found['asked back'])} asked back" if found["asked back"] else "", back),
+    )  # fmt: skip
+
+
+def _stuck(found: dict[str, Any]) -> dict[str, Any]:
+    note = "besides what is in doubt" if found["doubtful"] else "need an operator"
+    return _figure(
+        "Stuck", ("stopped", "alert-triangle"), found["stuck"], reverse("behind", args=["stuck"]), (note, "")
+    )
+
+
+def _doubt(found: dict[str, Any]) -> dict[str, Any]:
+    note = f"{' and '.join(found['kept'])} kept for them" if found["kept"] else "did it happen?"
+    return _figure(
+        "In doubt",
+        ("doubt", "zoom-question"),
+        found["doubt"],
+        reverse("doubts"),
+        (note, ""),
+    )
+
+
+def _expiring(found: dict[str, Any], now: datetime) -> dict[str, Any]:
+    note = f"next {soon(found['next'], now)}" if found["next"] else "nothing is due before midnight"
+    return _figure(
+        "Expiring today",
+        ("quiet", "calendar-x"),
+        found["expiring"],
+        reverse("behind", args=["expiring"]),
+        (note, ""),
+    )
+
+
+def health(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """What can be said from the counts alone: whether work is taken up in time. The system page says more."""
+    lines = [{"ok": True, "words": "Database answers"}]
+    if "late" in found:
+        late = pages.words(found["late"])
+        word = f"{late} due for over a minute and not taken: is a worker up?"
+        lines.append(
+            {"ok": not found["late"], "words": word if found["late"] else "Workers take up what is due"}
+        )
+    if found.get("sleeping"):
+        sleeping = pages.words(found["sleeping"])
+        lines.append({"ok": False, "words": f"{sleeping} suspended without an open wait"})
+    return lines

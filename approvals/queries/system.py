@@ -1,0 +1,274 @@
+"""The system page: each part as read or as failing, and what is wrong in words, with what to do about it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cache
+from pkgutil import iter_modules
+from typing import Any
+
+from django.conf import settings
+from django.template.defaultfilters import filesizeformat
+
+from approvals import migrations as own
+from approvals.queries import pages, readings
+from approvals.queries.readings import Work
+from approvals.templatetags.interlock import span
+from approvals.versions import versions
+from durable import migrations as engines
+from durable import plan
+from durable.clock import db_now
+from durable.models import Stop
+
+log = logging.getLogger(__name__)
+
+#: A due run that nobody has taken for so long says that workers are missing, or too few.
+LATE = timedelta(minutes=1)
+#: So far behind, the sweeper is not there; it looks every few seconds.
+BEHIND = timedelta(seconds=30)
+_TABLES, _ORDERS, _WORKERS = 8, 20, 12
+#: A worker that has taken nothing for so long is left out.
+_SEEN = timedelta(hours=1)
+_NONE = "\N{EN DASH}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What is wrong, and what to do."""
+
+    sentence: str
+    todo: str
+
+
+@dataclass(slots=True)
+class Part:
+    """One part of the installation. `facts` are names with values; `failing` says why it could not be read."""
+
+    name: str
+    icon: str
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    table: list[tuple[str, ...]] = field(default_factory=list)
+    head: tuple[str, ...] = ()
+    troubles: list[Trouble] = field(default_factory=list)
+    note: str = ""
+    failing: str = ""
+
+    @property
+    def rows(self) -> list[tuple[str, list[tuple[str, str]]]]:
+        """The table's rows: the first cell, and each other with the head of its column."""
+        return [(row[0], list(zip(self.head[1:], row[1:], strict=True))) for row in self.table]
+
+    @property
+    def state(self) -> str:
+        """The word of its badge."""
+        return "failing" if self.failing else "attention" if self.troubles else "resolved"
+
+    @property
+    def word(self) -> str:
+        """What the badge says."""
+        return {"failing": "Can't be read", "attention": "Needs a look"}.get(self.state, "In order")
+
+
+def overview(now: datetime | None = None) -> dict[str, Any]:
+    """Everything that system.html shows. No part's failure hides another one."""
+    now = now or db_now()
+    work = cache(lambda: readings.work(now))
+    parts = [
+        _part("Work and workers", "cpu", lambda part: _workers(part, work(), now)),
+        _part("Sweeper and beat", "refresh", lambda part: _clocks(part, work(), now)),
+        _part("Broker", "mail", _broker),
+        _part("Database", "database", _database),
+        _part("Versions", "versions", _versions),
+        _part("Stop orders", "player-pause", _stops),
+    ]
+    troubles = [trouble for part in parts for trouble in part.troubles]
+    failing = [Trouble(f"{part.name} can't be read.", part.failing) for part in parts if part.failing]
+    return {"parts": parts, "troubles": failing + troubles, "now": now}
+
+
+def _part(name: str, icon: str, read: Callable[[Part], None]) -> Part:
+    """Read one part. Whatever its source raises, the page says so in its place."""
+    part = Part(name, icon)
+    try:
+        read(part)
+    except Exception as error:  # a page about what is broken must not break
+        log.warning("%s can't be read: %s: %s", name, type(error).__name__, error)
+        return Part(
+            name, icon, failing=f"It did not answer ({type(error).__name__}). The server's log says more."
+        )
+    return part
+
+
+def _workers(part: Part, work: Work, now: datetime) -> None:
+    found = readings.workers()
+    part.facts = [
+        ("Runs that wait for a worker", pages.words(work.due)),
+        ("The longest for", span(now - work.oldest) if work.oldest else _NONE),
+        ("Last run taken", f"{span(now - work.claimed)} ago" if work.claimed else "never"),
+        ("Leases held", pages.words(work.held)),
+        ("Leases run out", pages.words(work.lost)),
+    ]
+    part.head = ("Worker", "Holds", "Lease for", "Claims", "Lost", "Last claim")
+    shown = [one for one in found if one.holds or (one.claimed and now - one.claimed < _SEEN)]
+    part.table = [
+        (
+            one.name,
+            str(one.holds),
+            _left(one.lease_until, now),
+            str(one.claims),
+            str(one.lost),
+            f"{span(now - one.claimed)} ago" if one.claimed else _NONE,
+        )
+        for one in shown[:_WORKERS]
+    ]
+    part.note = (
+        f"Those that hold a run or took one in the last {span(_SEEN)}, {_WORKERS} at most; of the newest 500 claims. "
+        "One that has had nothing to do shows only when it is asked."
+    )
+    part.troubles = list(_of_work(work, now))
+
+
+def _left(lease_until: datetime | None, now: datetime) -> str:
+    if lease_until is None:
+        return _NONE
+    return span(lease_until - now) if lease_until > now else f"over since {span(now - lease_until)}"
+
+
+def _of_work(work: Work, now: datetime) -> list[Trouble]:
+    start = "celery -A durable.celery worker -Q runs,retention"
+    found = []
+    if work.oldest is not None and now - work.oldest > LATE:
+        waits = f"{pages.words(work.due)} wait{'s' if work.due == 1 else ''}"
+        idle = now - work.claimed if work.claimed else None
+        if idle is None or idle > LATE:
+            since = f"for {span(idle)}" if idle else "yet"
+            found.append(
+                Trouble(
+                    f"No worker has taken a run {since} while {waits}: is one running?", f"Start one: {start}"
+                )
+            )
+        else:
+            found.append(
+                Trouble(
+                    f"{waits}, the longest for {span(now - work.oldest)}: workers are there, but too few.",
+                    f"Start more, on this machine or another: {start}",
+                )
+            )
+    if work.lost_since is not None and now - work.lost_since > BEHIND:
+        found.append(
+            Trouble(
+                f"{pages.words(work.lost)} lease{'' if work.lost == 1 else 's'} ran out, the first"
+                f" {span(now - work.lost_since)} ago, and nobody has taken the runs over.",
+                "A worker was lost and no other is free. Start a worker; see that the sweeper runs.",
+            )
+        )
+    return found
+
+
+def _clocks(part: Part, work: Work, now: datetime) -> None:
+    lag = work.lag(now)
+    part.facts = [
+        ("Sweeper behind by", span(lag) if lag else "nothing"),
+        ("Looks every", span(settings.SWEEP_SECONDS)),
+        ("Lease of a worker", span(settings.LEASE_SECONDS)),
+    ]
+    if lag > max(BEHIND, 5 * settings.SWEEP_SECONDS):
+        part.troubles.append(
+            Trouble(
+                f"The sweeper is {span(lag)} behind: timers, deadlines and lost runs wait for it.",
+                "See that one runs: manage.py sweep --forever",
+            )
+        )
+    late = readings.unpruned()
+    part.facts.append(("Pruning, beat's work", "overdue" if late else "nothing is overdue"))
+    part.note = "Beat leaves no sign of its own; that ended runs are pruned in time is the sign of it."
+    if late:
+        part.troubles.append(
+            Trouble(
+                "Runs that ended over a week ago have not been pruned for hours: beat or a worker is missing.",
+                "See that one beat runs: celery -A durable.celery beat --pidfile=",
+            )
+        )
+
+
+def _broker(part: Part) -> None:
+    found = readings.depths()
+    part.facts = [(f"Messages in {name}", pages.words(depth)) for name, depth in found.items()]
+    part.facts.append(("Kind", settings.CELERY_BROKER_URL.partition(":")[0]))
+    part.note = "Messages only wake workers up. What is due stands in the database; none is lost with them."
+    if found.get("retention", 0) > 3:
+        part.troubles.append(
+            Trouble(
+                f"{found['retention']} askings to prune lie unheard: no worker listens to the queue retention.",
+                "Start one that does: celery -A durable.celery worker -Q runs,retention",
+            )
+        )
+
+
+def _database(part: Part) -> None:
+    found = readings.database(_TABLES)
+    part.facts = [
+        ("PostgreSQL", found.version),
+        ("Size", _bytes(found.size)),
+        ("Sessions", f"{found.sessions} of {found.most}"),
+    ]
+    part.head = ("Table", "Size", "Rows, about")
+    part.table = [(name, _bytes(size), f"{rows:,}") for name, size, rows in found.tables]
+    if found.sessions > found.most * 0.9:
+        part.troubles.append(
+            Trouble(
+                f"{found.sessions} of {found.most} sessions are taken; soon nobody gets another.",
+                "Bound DATABASE_POOL, start fewer processes, or raise max_connections.",
+            )
+        )
+    if not found.honest:
+        part.troubles.append(
+            Trouble(
+                "PostgreSQL does not wait for its disk: after a power failure what was acknowledged may be gone.",
+                "Set fsync and full_page_writes to on. manage.py check --database default says more.",
+            )
+        )
+
+
+def _bytes(size: int) -> str:
+    return filesizeformat(size).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def _versions(part: Part) -> None:
+    part.facts, tables = list(versions().items()), readings.migrations()
+    for label, package in (("durable", engines), ("approvals", own)):
+        newest, applied = _newest(package.__path__), tables.get(label, "")
+        part.facts.append((f"Tables of {label}", applied or "not there"))
+        if newest > applied:
+            part.troubles.append(
+                Trouble(
+                    f"The tables of {label} are older than the code: {newest} has not been applied.",
+                    "Run manage.py migrate.",
+                )
+            )
+    part.facts.append(("Agents", ", ".join(sorted(plan.agents())) or "none"))
+
+
+def _newest(path: Any) -> str:
+    return max((module.name for module in iter_modules(path)), default="")
+
+
+def _stops(part: Part) -> None:
+    orders = list(Stop.objects.filter(lifted_at=None).order_by("-pk")[:_ORDERS])
+    part.facts = [("Standing", str(len(orders)) if orders else "none")]
+    part.head = ("What", "By", "Since", "Why")
+    part.table = [
+        (f"{one.scope} {one.name}".strip(), one.actor, f"{one.at:%Y-%m-%d %H:%M} UTC", one.reason)
+        for one in orders
+    ]
+    for one in orders:
+        what = "anything" if one.scope == "all" else f"{one.scope} {one.name}"
+        part.troubles.append(
+            Trouble(
+                f"A stop order of {one.actor} lets nothing of {what} out: {one.reason}",
+                "It is lifted by an operator: see Emergency stop in docs/operations.md.",
+            )
+        )
