@@ -44,7 +44,7 @@ document.addEventListener("htmx:afterOnLoad", (event) => {
   if (event.detail.successful) live(true);
 });
 // A page nobody looks at asks for nothing, and nothing moves under an open question or what somebody has begun to fill in.
-const begun = (field) => field.checked !== field.defaultChecked || field.value !== field.defaultValue;
+const begun = (field) => (/checkbox|radio/.test(field.type) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue);
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (!event.target.hasAttribute("data-live")) return;
   const busy = document.hidden || event.target.dataset.over || document.querySelector(".ask:popover-open");
