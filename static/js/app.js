@@ -44,11 +44,12 @@ document.addEventListener("htmx:afterOnLoad", (event) => {
   if (event.detail.successful) live(true);
 });
 // A page nobody looks at asks for nothing, and nothing moves under an open question or what somebody has begun to fill in.
-const begun = (field) => (/checkbox|radio/.test(field.type) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue);
+const changed = (field) => (/checkbox|radio/.test(field.type) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue);
+document.addEventListener("input", ({ target }) => target.toggleAttribute("data-begun", changed(target)));
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (!event.target.hasAttribute("data-live")) return;
   const busy = document.hidden || event.target.dataset.over || document.querySelector(".ask:popover-open");
-  if (busy || [...event.target.querySelectorAll("input, textarea")].some(begun)) event.preventDefault();
+  if (busy || event.target.querySelector("[data-begun]")) event.preventDefault();
 });
 document.getElementById("search")?.addEventListener("toggle", (event) => event.target.q.focus());
 // An expired sign-in answers a fragment with the whole sign-in page: go there instead.
