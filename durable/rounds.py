@@ -51,11 +51,11 @@ def as_decided(effect: Effect, ask: Ask) -> Ask:
     return ask if effect.digest == ask.proposal.digest else ask_of(effect)
 
 
-def read_facts(ask: Ask, key: str, run_ref: str) -> Mapping[str, Any]:
-    """Read the tool's declared facts at the vendor. No transaction may be open."""
+def read_facts(ask: Ask, key: str, run_ref: str, within: float = LOOKUP_TIMEOUT) -> Mapping[str, Any]:
+    """Read the tool's declared facts at the vendor, within so many seconds. No transaction may be open."""
     assert ask.recheck is not None
     with asking("recheck"):
-        return dict(ask.recheck(Call(key=key, run=run_ref, timeout=LOOKUP_TIMEOUT, args=ask.proposal.args)))
+        return dict(ask.recheck(Call(key=key, run=run_ref, timeout=within, args=ask.proposal.args)))
 
 
 def changed_facts(effect: Effect, ask: Ask, run_ref: str) -> Changed | None:
