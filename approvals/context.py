@@ -33,13 +33,15 @@ def has_home(held: frozenset[Capability]) -> bool:
 def _counts(user: User, held: frozenset[Capability]) -> dict[str, str]:
     """What waits behind the entries, counted from the same rows as their lists; absent where nothing waits."""
     lists: dict[str, QuerySet[Any]] = {}
-    if Capability.SEE_GATES in held:
+    known: int | None = getattr(user, "_interlock_waiting", None)  # the page itself has counted the inbox
+    if Capability.SEE_GATES in held and known is None:
         lists["gates"] = inbox.live(user)
     if Capability.STEER_RUNS in held:
         lists["runs"] = runs.filtered(runs.STUCK, "")
     if Capability.SEE_LEDGER in held:
         lists["doubts"] = doubts.in_doubt()
-    return dict(zip(lists, map(pages.words, pages.counts(list(lists.values()))), strict=True))
+    counted = dict(zip(lists, map(pages.words, pages.counts(list(lists.values()))), strict=True))
+    return counted if known is None else {"gates": pages.words(known), **counted}
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:

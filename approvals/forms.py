@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -11,13 +13,15 @@ from django import forms
 
 from approvals.decisions import MAX_WORDS
 from approvals.queries.verdict import AGAIN, HAPPENED, UNDO, VERDICTS
-from approvals.states import CHOICES
+from approvals.states import CHOICES, Verdict
 from approvals.visible import suspicious
 from durable import tools
 from durable.errors import Invalid
 from durable.money import parse as parse_money
 
 _LOCALE = "en-GB"
+#: What may be answered to several gates at once: neither edits nor questions are alike.
+BULK_CHOICES = (Verdict.APPROVE, Verdict.REJECT)
 
 
 def plain_lines(text: str) -> str:
@@ -44,6 +48,47 @@ class DecisionForm(forms.Form):
     digest = forms.RegexField(r"^[0-9a-f]{64}$")
     round = forms.IntegerField(min_value=1, max_value=2**31 - 1)
     reason = WordsField()
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One gate ticked on a page that showed it in this round, with this digest."""
+
+    pk: int
+    round: int
+    digest: str
+
+
+class ChosenField(forms.MultipleChoiceField):
+    """The gates that were ticked, each with what the page showed of it: `id.round.digest`."""
+
+    _TOKEN = re.compile(r"([0-9]{1,18})\.([0-9]{1,9})\.([0-9a-f]{64})")
+
+    def validate(self, value: Any) -> None:
+        """Any gate may be named here: whether it may be answered, the command says."""
+        forms.Field.validate(self, value)
+        if not all(self._TOKEN.fullmatch(token) for token in value) or len(set(value)) < len(value):
+            raise forms.ValidationError("choose gates that this page shows, each once")
+
+    def clean(self, value: Any) -> list[Chosen]:
+        """Return what was ticked."""
+        found = [self._TOKEN.fullmatch(token) for token in super().clean(value)]
+        return [Chosen(int(one[1]), int(one[2]), one[3]) for one in found if one is not None]
+
+
+class BulkForm(forms.Form):
+    """One answer for several gates."""
+
+    verdict = forms.ChoiceField(choices=[(verdict.value, verdict.value) for verdict in BULK_CHOICES])
+    gate = ChosenField(error_messages={"required": "tick the gates that you mean"})
+    reason = WordsField()
+
+    def clean(self) -> dict[str, Any]:
+        """A rejection hands its reason to the agents."""
+        data = super().clean() or self.cleaned_data
+        if data.get("verdict") == Verdict.REJECT and not data.get("reason", "").strip():
+            self.add_error("reason", "say why: each agent and the record get it")
+        return data
 
 
 class ReasonForm(forms.Form):

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from approvals import visible
 
 MAX_INDENT = 8  # deeper levels keep this indent and say their depth in words
+#: More lines, or more characters, than this can hide something below the edge of a screen.
+SHOWN_LINES, SHOWN_CHARACTERS = 60, 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,23 @@ class Payload:
     lines: list[Line]
     size: int
     suspicious: int
+
+    @property
+    def head(self) -> list[Line]:
+        """What a page shows before anything is opened: all lines of a short payload, the first ones of a long one."""
+        shown: list[Line] = []
+        characters = 0
+        for line in self.lines:
+            characters += len(line.text) + len(line.key or "")
+            if len(shown) == SHOWN_LINES or characters > SHOWN_CHARACTERS:
+                break
+            shown.append(line)
+        return shown
+
+    @property
+    def rest(self) -> list[Line]:
+        """The lines that follow `head`; none of a short payload. No line is ever cut within."""
+        return self.lines[len(self.head) :]
 
 
 class _Number(str):

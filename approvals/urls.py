@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, path
 
 from approvals.views import (
+    bulk,
     commands,
     compensation,
     decisions,
@@ -27,6 +28,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-out/", session.SignOut.as_view(), name="sign-out"),
     path("gates/", gates.gates, name="gates"),
     path("gates/<int:gate_id>/", gates.gate, name="gate"),
+    path("gates/<int:gate_id>/facts/", gates.facts, name="facts"),
+    path("gates/<int:gate_id>/alike/", bulk.alike, name="alike"),
+    path("gates/<int:gate_id>/alike/decisions/", bulk.decide_alike, name="alike-decisions"),
     path("gates/<int:gate_id>/decisions/", decisions.decide, name="decisions"),
     path("gates/<int:gate_id>/answers/", decisions.answer_back, name="answers"),
     path("runs/", runs.runs, name="runs"),

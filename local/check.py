@@ -49,7 +49,7 @@ def approve_one(browser: Browser, password: str) -> str:
     form = next(form for form in page.forms if form.fields.get("verdict") == "approve")
     key = effect_of(page)
     answer = browser.post(page, form)
-    if answer.status != 200 or "Approved" not in answer.text:
+    if answer.status != 200 or "Decided: approved" not in answer.text:
         raise Disagrees(f"the approval of {key} was answered with {answer.status}")
     wait_until(lambda: applied(key), f"{key} to be applied after its approval")
     print(f"approved by {REVIEWER} over HTTP, and applied: {key}", flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -9,15 +10,16 @@ from django.contrib.auth.models import User
 from approvals import differences, opened
 from approvals.errors import Difference
 from approvals.models import Gate
+from approvals.queries import alike, earlier, events, inbox, news, words
 from approvals.queries import answers as given
 from approvals.queries import effect as one_effect
-from approvals.queries import events, inbox, words
-from approvals.states import GateState
-from durable import tools
+from approvals.states import LIVE, GateState
+from durable import present, tools
+from durable.clock import db_now
 from durable.digest import canonical
 from durable.errors import InterlockError
-from durable.models import Effect, Purse, Subject
-from durable.states import EventKind
+from durable.models import Effect, Purse
+from durable.states import EffectState, EventKind
 
 _TALK = frozenset({EventKind.ASKED_BACK, EventKind.EDITED, EventKind.NEW_ROUND, EventKind.REJECTED})
 _SENT = "Sent exactly as shown"
@@ -31,24 +33,35 @@ _PAYLOAD_TITLES = {
 _ERASED = canonical("The personal data of this run has been erased.")
 
 
-def detail(user: User, gate: Gate) -> dict[str, Any]:
-    """Everything that gate_detail.html shows but its forms. `gate` comes from `access.get_gate`."""
+def detail(
+    user: User, gate: Gate, queue: dict[str, Any] | None = None, *, read: bool = False
+) -> dict[str, Any]:
+    """Everything that gate_detail.html shows but its forms. `gate` comes from `access.get_gate`.
+
+    `queue` is the page of the inbox to show beside it, where that is known. With `read` the facts are read anew.
+    """
     effect = gate.effect
-    queue = inbox.queue(user)
+    queue = queue or inbox.queue(user)
+    if GateState(gate.state) in LIVE and gate.pk not in queue["ids"]:
+        queue = inbox.queue(user, at=gate)
+    seen = news.version(queue["version"], news.state_of(gate, queue["now"]))
     recorded = given.decisions(gate)
     return {
         "gate": _gate(gate, effect),
-        "facts": _facts(effect) if gate.round == effect.round else [],
+        **facts(gate, read=read),
         **given.people(gate, recorded),
         "budget": _budget(effect),
-        "history": _history(effect),
+        "history": earlier.about_the_same(user, gate),
         "rounds": _rounds(gate, effect),
         "changes": _changes(gate),
         "decision": given.decision(gate, recorded),
-        "sent": gate.used_at is not None,
+        "fate": _fate(gate, effect),
         "queue": queue,
         "now": queue["now"],
-        **_position(queue, gate.pk),
+        "alike": alike.count(queue, gate),
+        "base": seen,
+        "seen": seen,
+        **inbox.position(queue, gate),
     }
 
 
@@ -119,6 +132,21 @@ def _gate(gate: Gate, effect: Effect) -> dict[str, Any]:
     }
 
 
+_FATES = {
+    EffectState.APPLIED: "It happened: the receipt is {receipt}.",
+    EffectState.FAILED: "The vendor refused it for good.",
+    EffectState.PENDING: "The vendor's answer is not there yet.",
+    EffectState.IN_DOUBT: "Nobody can tell yet whether it happened.",
+}
+
+
+def _fate(gate: Gate, effect: Effect) -> str:
+    """What came of an approval that was used, in a sentence; empty for all others."""
+    if gate.used_at is None or gate.round != effect.round:
+        return ""
+    return _FATES.get(EffectState(effect.state), "").format(receipt=effect.receipt_id)
+
+
 def _rounds(gate: Gate, effect: Effect) -> list[dict[str, Any]]:
     """What people asked and answered about this effect, and why there were new rounds; oldest first."""
     if gate.round == 1 and effect.round == 1 and gate.state != GateState.ASKED_BACK:
@@ -140,15 +168,64 @@ def _changes(gate: Gate) -> tuple[Difference, ...]:
     )
 
 
-def _facts(effect: Effect) -> list[dict[str, Any]]:
-    """The facts as they were read at drafting. Just before the effect is let out they are read again."""
-    if effect.facts is None:
-        return []
+def facts(gate: Gate, *, read: bool = False) -> dict[str, Any]:
+    """The facts as they were read at drafting, and with `read` as they are now, for _facts.html.
+
+    Only a gate that waits, about the effect's present round, has facts that still matter.
+    """
+    effect = gate.effect
+    nothing: dict[str, Any] = {"facts": [], "facts_at": None, "facts_problem": "", "facts_changed": 0}
+    nothing["facts_offered"] = False
+    if gate.round != effect.round:
+        return nothing
+    then, live = _drafted(effect), GateState(gate.state) in LIVE
+    if not live or not (then or _rechecked(effect)):
+        return nothing | {"facts": _side_by_side(then, None)}
+    if not read:
+        return nothing | {"facts": _side_by_side(then, None), "facts_offered": True}
     try:
-        found = opened.read(effect.facts, effect.run)
+        now, problem = present.facts(effect), ""
+    except present.Unreadable:
+        now, problem = None, "They can't be read now. They are read again before anything is sent."
+    shown = _side_by_side(then, now)
+    return {
+        "facts": shown,
+        "facts_at": None if now is None else db_now(),
+        "facts_problem": problem,
+        "facts_offered": True,
+        "facts_changed": sum(fact["changed"] for fact in shown),
+    }
+
+
+def _side_by_side(then: Mapping[str, Any], now: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    names = sorted({*then, *(now or {})})
+    return [
+        {
+            "name": name.replace("_", " "),
+            "then": str(then[name]) if name in then else None,
+            "now": None if now is None or name not in now else str(now[name]),
+            "changed": now is not None and (name not in now or name not in then or now[name] != then[name]),
+        }
+        for name in names
+    ]
+
+
+def _rechecked(effect: Effect) -> bool:
+    """Whether the effect's tool says which facts must still hold."""
+    try:
+        return effect.undo_of_id is None and tools.get(effect.tool).recheck_function is not None
     except InterlockError:
-        return []
-    return [{"name": name, "then": str(value)} for name, value in sorted(found.items())]
+        return False
+
+
+def _drafted(effect: Effect) -> dict[str, Any]:
+    if effect.facts is None:
+        return {}
+    try:
+        found: dict[str, Any] = opened.read(effect.facts, effect.run)
+    except InterlockError:
+        return {}
+    return found
 
 
 def _budget(effect: Effect) -> dict[str, Any] | None:
@@ -165,48 +242,4 @@ def _budget(effect: Effect) -> dict[str, Any] | None:
         "limit": purse.limit_minor,
         "currency": purse.currency,
         "words": f"{words.money(left, purse.currency)} left of {words.money(purse.limit_minor, purse.currency)}",
-    }
-
-
-def _history(effect: Effect) -> dict[str, Any] | None:
-    """Other effects about the same order or customer, in any run: found by keyed hash, never by name."""
-    hashes = list(Subject.objects.filter(effect=effect).values_list("hash", flat=True))
-    if not hashes:
-        return None
-    others = Effect.objects.filter(
-        pk__in=Subject.objects.filter(hash__in=hashes).values("effect_id")
-    ).exclude(pk=effect.pk)
-    rows = others.order_by("-id").values(
-        "key", "state", "tool", "amount_minor", "currency", "recorded_at", "undo_of_id"
-    )[:5]
-    return {
-        "title": "Earlier about the same",
-        "rows": [
-            {
-                "effect_id": row["key"],
-                "key": row["key"],
-                "state": row["state"],
-                "title": words.title(
-                    row["tool"],
-                    row["amount_minor"],
-                    row["currency"],
-                    undo=row["undo_of_id"] is not None,
-                ),
-                "at": row["recorded_at"],
-            }
-            for row in rows
-        ],
-        "words": "",
-    }
-
-
-def _position(queue: dict[str, Any], gate_id: int) -> dict[str, Any]:
-    ids: list[int] = queue["ids"]
-    if gate_id not in ids:
-        return {"position": "", "previous_id": None, "next_id": None}
-    at = ids.index(gate_id)
-    return {
-        "position": f"{at + 1} of {queue['total']}",
-        "previous_id": ids[at - 1] if at else None,
-        "next_id": ids[at + 1] if at + 1 < len(ids) else None,
     }

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import BooleanField, Case, F, Q, QuerySet, Value, When
+from django.db.models import BooleanField, Case, Count, F, Max, Q, QuerySet, Value, When
 
 from approvals import access
 from approvals.capabilities import Capability
@@ -14,61 +14,98 @@ from approvals.models import Gate
 from approvals.queries import pages, words
 from approvals.states import LIVE_VALUES, GateState
 from durable.clock import db_now
+from durable.models.fields import Clock
 from durable.states import EffectClass
 
 #: Nearer to its deadline than this, a gate is marked.
 SOON = timedelta(hours=1)
 
+#: What stands in a queue, in its order; `id` makes it whole.
+_ORDER = ("-hard", "decide_by", "id")
 _GROUPS = {True: "Irreversible", False: "Gated by policy"}
 
 
 def live(user: User | AnonymousUser) -> QuerySet[Gate]:
     """The gates that wait and that the person may see. Lists, counts and badges all start here, so they agree."""
-    if not access.may(user, Capability.SEE_GATES):
-        return Gate.objects.none()
-    return Gate.objects.filter(state__in=LIVE_VALUES)
+    return access.gates(user).filter(state__in=LIVE_VALUES)
 
 
-def queue(user: User, after: str | None = None) -> dict[str, Any]:
-    """The inbox: groups by risk, at most a page of gates, `page` for the rest. See gate_list.html."""
-    now = db_now()
-    found = live(user).annotate(
-        hard=Case(
-            When(effect__effect_class=EffectClass.IRREVERSIBLE.value, then=Value(True)),
-            default=Value(False),
-            output_field=BooleanField(),
+def standing(user: User) -> dict[str, Any]:
+    """How the queue stands, from one query: `total`, the `newest` gate's id, and how many were `asked` back.
+
+    Whatever arrives, leaves or is asked back changes one of the three: they are the queue's version. The person
+    remembers the total, so that the shell of the page need not count again.
+    """
+    found = (
+        live(user)
+        .order_by()
+        .values("id", "state")[: pages.COUNTED + 1]
+        .aggregate(
+            total=Count("id"),
+            newest=Max("id", default=0),
+            asked=Count("id", filter=Q(state=GateState.ASKED_BACK.value)),
         )
     )
-    total = pages.count(found)
-    rows = list(
-        _behind(found, after)
-        .order_by("-hard", "decide_by", "id")
-        .values(
-            "id",
-            "state",
-            "round",
-            "decide_by",
-            "hard",
-            "reason",
-            key=F("effect__key"),
-            tool=F("effect__tool"),
-            minor=F("effect__amount_minor"),
-            currency=F("effect__currency"),
-            undo=F("effect__undo_of_id"),
-            agent=F("effect__run__agent"),
-            input=F("effect__run__input"),
-        )[: pages.PAGE + 1]
-    )
-    shown = rows[: pages.PAGE]
+    user._interlock_waiting = found["total"]  # type: ignore[attr-defined]  # no field of its class: memory of this object alone
+    return found
+
+
+def version(stands: dict[str, Any]) -> str:
+    """The queue's version as it stands in addresses; `news.Seen` reads it."""
+    return f"{stands['newest']}-{stands['total']}-{stands['asked']}"
+
+
+def queue(user: User, after: str | None = None, *, at: Gate | None = None) -> dict[str, Any]:
+    """The inbox: groups by risk, at most a page of gates. See gate_list.html.
+
+    `after` is a cursor from an address; `at` begins the page with this gate.
+    """
+    stands = standing(user)
+    found = _ordered(live(user))
+    since = _place(after) if at is None else _place_of(at)
+    if since is not None:
+        found = found.filter(_behind(since, with_it=at is not None))
+    rows = list(found.values(*_COLUMNS, **_NAMED)[: pages.PAGE + 1])
+    shown, now = rows[: pages.PAGE], rows[0]["now"] if rows else db_now()
+    total = stands["total"]
     return {
         "now": now,
         "total": total,
         "whose": "you" if access.may(user, Capability.DECIDE) else "people",
-        "version": pages.version([(row["id"], row["state"], row["decide_by"]) for row in shown], total),
-        "more": _more(total, len(shown)),
+        "version": version(stands),
+        "more": f"{len(shown)} of {pages.words(total)} shown" if total > len(shown) else "",
+        "later": since is not None,
         "older": _cursor(shown[-1]) if len(rows) > pages.PAGE else "",
         "groups": _groups(shown, now),
         "ids": [row["id"] for row in shown],
+        "rows": shown,
+        "places": [_place_of_row(row) for row in shown],
+    }
+
+
+def following(user: User, gate: Gate) -> int | None:
+    """The gate to look at once this one is answered: the next open one, else the first; None where none is left."""
+    behind = Case(When(_behind(_place_of(gate)), then=Value(0)), default=Value(1))
+    found = _ordered(live(user).filter(state=GateState.OPEN.value).exclude(pk=gate.pk)).annotate(turn=behind)
+    return found.order_by("turn", *_ORDER).values_list("pk", flat=True).first()
+
+
+def position(queue: dict[str, Any], gate: Gate) -> dict[str, Any]:
+    """Where a gate stands in the queue, in words, and its neighbours: of one that is over, those where it stood."""
+    ids: list[int] = queue["ids"]
+    if gate.pk in ids:
+        at = ids.index(gate.pk)
+        before, behind = ids[:at], ids[at + 1 :]
+        words = "" if queue["later"] else f"{at + 1} of {pages.words(queue['total'])}"
+    else:
+        at = sum(place < _place_of(gate) for place in queue["places"])
+        before, behind, words = ids[:at], ids[at:], ""
+    if not words and queue["total"] and gate.pk not in ids:
+        words = f"{pages.words(queue['total'])} wait{'s' if queue['total'] == 1 else ''}"
+    return {
+        "position": words,
+        "previous_id": before[-1] if before else None,
+        "next_id": behind[0] if behind else None,
     }
 
 
@@ -102,21 +139,56 @@ def _note(row: pages.Row) -> str:
     return f"round {row['round']}" if row["round"] > 1 else ""
 
 
-def _more(total: int, shown: int) -> str:
-    return f"{shown} of {pages.words(total)} shown" if total > shown else ""
+Place = tuple[bool, datetime, int]
+_COLUMNS = ("id", "state", "round", "decide_by", "hard", "reason")
+_NAMED = {
+    "now": Clock(),
+    "key": F("effect__key"),
+    "tool": F("effect__tool"),
+    "minor": F("effect__amount_minor"),
+    "currency": F("effect__currency"),
+    "undo": F("effect__undo_of_id"),
+    "agent": F("effect__run__agent"),
+    "input": F("effect__run__input"),
+}
+
+
+def _ordered(found: QuerySet[Gate]) -> QuerySet[Gate]:
+    hard = Case(
+        When(effect__effect_class=EffectClass.IRREVERSIBLE.value, then=Value(True)),
+        default=Value(False),
+        output_field=BooleanField(),
+    )
+    return found.annotate(hard=hard).order_by(*_ORDER)
+
+
+def _place_of(gate: Gate) -> Place:
+    """Where a gate stands or stood: what is irreversible first, then by deadline."""
+    return gate.effect.effect_class != EffectClass.IRREVERSIBLE, gate.decide_by, gate.pk
+
+
+def _place_of_row(row: pages.Row) -> Place:
+    return not row["hard"], row["decide_by"], row["id"]
 
 
 def _cursor(row: pages.Row) -> str:
     return f"{int(row['hard'])}_{row['decide_by'].isoformat()}_{row['id']}"
 
 
-def _behind(found: QuerySet[Any], after: str | None) -> QuerySet[Any]:
-    """The rows that come after a cursor; nonsense shows the first page."""
+def _place(after: str | None) -> Place | None:
+    """The place that a cursor names; None for nonsense, which shows the first page."""
     try:
         hard_text, due_text, id_text = (after or "").split("_")
-        hard, due, last = hard_text == "1", datetime.fromisoformat(due_text), int(id_text)
+        due, last = datetime.fromisoformat(due_text), int(id_text)
         due.astimezone()
     except (ValueError, OverflowError):
-        return found
-    behind = Q(hard=hard, decide_by__gt=due) | Q(hard=hard, decide_by=due, id__gt=last)
-    return found.filter(behind | Q(hard=False) if hard else behind)
+        return None
+    return hard_text != "1", due, last
+
+
+def _behind(place: Place, *, with_it: bool = False) -> Q:
+    """The rows that come after a place; `with_it`, those from it on."""
+    gated, due, last = place
+    same = Q(decide_by=due, id__gte=last) if with_it else Q(decide_by=due, id__gt=last)
+    behind = Q(hard=not gated) & (Q(decide_by__gt=due) | same)
+    return behind if gated else behind | Q(hard=False)

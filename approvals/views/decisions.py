@@ -13,16 +13,18 @@ from approvals.decisions import Answer, Circumstances
 from approvals.errors import Decided, Expired, Refused, Stale
 from approvals.forms import DecisionForm, EditForm, ReasonForm, first_error
 from approvals.models import Decision, Gate
+from approvals.queries import gate as one_gate
+from approvals.queries import inbox
 from approvals.states import Verdict
 from approvals.views.doors import SignedIn, door
 from approvals.views.gates import edit_form, show
 from durable.errors import Conflict, InterlockError, Invalid
 
 _DONE = {
-    Verdict.APPROVE: "Approved. {run} goes on as soon as a worker takes it.",
-    Verdict.REJECT: "Rejected. {run} goes on with your refusal.",
-    Verdict.EDIT: "Edited. This is the new round; somebody else decides about it.",
-    Verdict.ASK_BACK: "Asked. It stays undecided until an operator has answered.",
+    Verdict.APPROVE: "Decided: approved, {title}. {run} goes on as soon as a worker takes it.",
+    Verdict.REJECT: "Decided: rejected, {title}. {run} goes on with your refusal.",
+    Verdict.EDIT: "Edited, {title}. This is the new round; somebody else decides about it.",
+    Verdict.ASK_BACK: "Asked about {title}. It stays undecided until an operator has answered.",
 }
 _BROWSER_SHOWN = 300
 
@@ -42,8 +44,9 @@ def decide(request: SignedIn, gate_id: int) -> HttpResponse:
         )
     except InterlockError as refusal:
         return refused(request, gate_id, refusal, edit)
-    messages.success(request, _DONE[verdict].format(run=gate.effect.run.ref))
-    return htmx.see_other(request, reverse("gate", args=[_stands_now(decision)]))
+    title = one_gate.title(gate)
+    messages.success(request, _DONE[verdict].format(run=gate.effect.run.ref, title=title))
+    return htmx.see_other(request, _leads_to(request, decision, gate))
 
 
 @door("POST")
@@ -102,12 +105,10 @@ def _answer(form: DecisionForm, verdict: Verdict, edit: EditForm | None) -> Answ
     return Answer(verdict, data["digest"], data["round"], data["reason"], args)
 
 
-def _stands_now(decision: Decision) -> int:
-    """The gate to show next: after an edit the new round's, else the one that was decided."""
-    newest = (
-        Gate.objects.filter(effect_id=decision.gate.effect_id)
-        .order_by("-round")
-        .values_list("pk", flat=True)
-        .first()
-    )
-    return newest if newest is not None and decision.verdict == Verdict.EDIT else decision.gate_id
+def _leads_to(request: SignedIn, decision: Decision, gate: Gate) -> str:
+    """Where to look next: after an edit at the round that it opened, else at the next gate that waits."""
+    if decision.verdict == Verdict.EDIT:
+        newest = Gate.objects.filter(effect_id=gate.effect_id).order_by("-round").values_list("pk", flat=True)
+        return reverse("gate", args=[newest[0]])
+    following = inbox.following(request.user, gate)
+    return reverse("gates") if following is None else reverse("gate", args=[following])

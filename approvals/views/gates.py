@@ -1,4 +1,4 @@
-"""Gates: the inbox and one gate."""
+"""Gates: the inbox, one gate, its facts, and what an open page is told of changes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.cache import patch_vary_headers
 
 from approvals import access, differences, htmx, opened, radius
 from approvals.capabilities import Capability
@@ -17,7 +18,7 @@ from approvals.errors import Difference
 from approvals.forms import EditForm
 from approvals.models import Gate
 from approvals.queries import gate as one_gate
-from approvals.queries import inbox
+from approvals.queries import inbox, news
 from approvals.states import LIVE, GateState, Verdict
 from approvals.views.doors import SignedIn, door
 from durable.clock import db_now
@@ -26,16 +27,50 @@ from durable.errors import InterlockError
 
 @door("GET", needs=Capability.SEE_GATES)
 def gates(request: SignedIn) -> HttpResponse:
-    """The gates that wait."""
+    """The gates that wait, with the first of them open where there is room."""
+    if htmx.wants_fragment(request):
+        return _told(request)
     queue = inbox.queue(request.user, request.GET.get("after"))
-    context = {"queue": queue, "now": db_now()}
-    return htmx.page(request, "approvals/gate_list.html", context, fragment="queue", version=queue["version"])
+    context = {"queue": queue, "now": queue["now"], "base": queue["version"], "seen": queue["version"]}
+    if queue["ids"]:
+        first = access.get_gate(request.user, queue["ids"][0])
+        context |= one_gate.detail(request.user, first, queue) | forms(request.user, first)
+    answer = render(request, "approvals/gate_list.html", context)
+    patch_vary_headers(answer, ["HX-Request"])
+    return answer
 
 
 @door("GET")
 def gate(request: SignedIn, gate_id: int) -> HttpResponse:
     """One gate, open or decided."""
+    if htmx.wants_fragment(request):
+        return _told(request, gate_id)
     return show(request, access.get_gate(request.user, gate_id))
+
+
+@door("GET")
+def facts(request: SignedIn, gate_id: int) -> HttpResponse:
+    """A gate with its facts as they are now: the fragment, or the page. Asks the vendor, so no poll asks this."""
+    found = access.get_gate(request.user, gate_id)
+    if not htmx.wants_fragment(request):
+        return show(request, found, read=True)
+    context = one_gate.facts(found, read=True) | {"gate": {"id": found.pk}, "now": db_now()}
+    answer = render(request, "approvals/_facts.html", context)
+    patch_vary_headers(answer, ["HX-Request"])
+    return answer
+
+
+def _told(request: SignedIn, gate_id: int | None = None) -> HttpResponse:
+    """What has changed since an open page was made: 204 while nothing has, for two queries."""
+    current = news.now(request.user, gate_id)
+    if htmx.unchanged(request, current):
+        return htmx.not_modified()
+    base = request.GET.get("from") or request.GET.get("seen", "")
+    found = None if gate_id is None else access.get_gate(request.user, gate_id)
+    context = news.told(request.user, base, current, found) | {"gate_id": gate_id}
+    answer = render(request, "approvals/_news.html", context)
+    patch_vary_headers(answer, ["HX-Request"])
+    return answer
 
 
 def show(
@@ -46,11 +81,14 @@ def show(
     problem: str = "",
     changes: Sequence[Difference] = (),
     edit: EditForm | None = None,
+    read: bool = False,
 ) -> HttpResponse:
-    """The gate's page, as a reader or as somebody whose answer was not recorded sees it."""
-    context = one_gate.detail(request.user, found) | forms(request.user, found, edit)
+    """The gate's page, as a reader or as somebody whose answer was not recorded sees it. `read`: with facts as now."""
+    context = one_gate.detail(request.user, found, read=read) | forms(request.user, found, edit)
     context |= {"problem": problem, "differences": changes, "section": "gates"}
-    return render(request, "approvals/gate_detail.html", context, status=status)
+    answer = render(request, "approvals/gate_detail.html", context, status=status)
+    patch_vary_headers(answer, ["HX-Request"])
+    return answer
 
 
 def forms(user: User, found: Gate, edit: EditForm | None = None) -> dict[str, Any]:
@@ -110,6 +148,7 @@ def _edit(user: User, found: Gate, form: EditForm | None) -> dict[str, Any] | No
         preview=radius.of_edit(found, access.eligible(found), user),
         reason="optional",
         reason_label="Why you change it",
+        key="e",
         focus=True,
         verb="Ask about this",
     )

@@ -95,11 +95,16 @@ if (theme) {
   });
 }
 
+// The list stands where its open entry is.
+const open = document.querySelector(".queue .item[aria-current]");
+if (open?.offsetParent) open.offsetParent.scrollTop = open.offsetTop - 200;
+
 // The key named on a control works it, unless somebody is typing or a dialogue is open.
 document.addEventListener("keydown", (event) => {
   const busy = event.target.closest("input, textarea, select") || document.querySelector(".ask:popover-open");
   if (event.ctrlKey || event.metaKey || event.altKey || busy) return;
-  const control = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  const controls = document.querySelectorAll(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  const control = [...controls].find((one) => one.checkVisibility());
   if (!control) return;
   event.preventDefault();
   if (control.matches("input, .btn-main[type=submit]")) control.focus();

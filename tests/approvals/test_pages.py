@@ -25,9 +25,9 @@ pytestmark = pytest.mark.django_db
 READERS = ("alice", "olga", "rita", "ada")
 #: Who gets which status from a GET, by the name of the address. Whoever is not named here gets what `else` says.
 LISTS = ("gates", "runs", "doubts", "compensation", "ledger", "tools")
-OBJECTS = ("gate", "run", "way-back", "effect")
-POSTS = ("decisions", "answers", "holds", "releases", "cancellations", "compensations", "retries", "skips", "forks",
-         "state", "verdicts", "look-ups")  # fmt: skip
+OBJECTS = ("gate", "facts", "alike", "run", "way-back", "effect")
+POSTS = ("decisions", "alike-decisions", "answers", "holds", "releases", "cancellations", "compensations", "retries",
+         "skips", "forks", "state", "verdicts", "look-ups")  # fmt: skip
 OPEN = ("sign-in", "sign-out", "home")
 #: Each with a matrix of its own: in test_home.py and test_system.py.
 ELSEWHERE = ("behind", "system", "metrics")
@@ -36,6 +36,9 @@ ELSEWHERE = ("behind", "system", "metrics")
 def address(name: str, gate: Gate) -> str:
     of: dict[str, list[Any]] = {
         "gate": [gate.pk],
+        "facts": [gate.pk],
+        "alike": [gate.pk],
+        "alike-decisions": [gate.pk],
         "decisions": [gate.pk],
         "answers": [gate.pk],
         "effect": [gate.effect.key],
@@ -89,6 +92,7 @@ def test_no_act_is_done_by_looking_and_none_without_a_right(name: str, who: str,
     # An empty form: who has the right is told what is wrong, all others that they may not.
     told = {
         "decisions": {"alice": 422, "bob": 422, "olga": 422, "rita": 422, "ada": 422},
+        "alike-decisions": {"alice": 422, "bob": 422, "olga": 422, "rita": 422, "ada": 422},
         "answers": {"olga": 409},
         "look-ups": {"olga": 409},
     }
@@ -100,7 +104,9 @@ def test_no_act_is_done_by_looking_and_none_without_a_right(name: str, who: str,
 def test_what_is_not_yours_and_what_is_not_there_look_the_same(name: str, sign_in: SignIn) -> None:
     gate = factories.gate()
     charlie = sign_in(factories.person("charlie"))
-    absent = {"gate": reverse("gate", args=[gate.pk + 999]), "run": reverse("run", args=["run-none"]),
+    absent = {"gate": reverse("gate", args=[gate.pk + 999]),
+              "facts": reverse("facts", args=[gate.pk + 999]),
+              "alike": reverse("alike", args=[gate.pk + 999]), "run": reverse("run", args=["run-none"]),
               "way-back": reverse("way-back", args=["run-none"]),
               "effect": reverse("effect", args=["run-none:pay"])}[name]  # fmt: skip
     mine, nobodys = charlie.get(address(name, gate)), charlie.get(absent)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -33,6 +34,11 @@ def open_gate(page: Page, title: str) -> None:
     expect(page.get_by_role("heading", name=title, level=1)).to_be_visible()
 
 
+def deaf(page: Page) -> None:
+    """Let the page hear of no change: as it stood is how it stays."""
+    page.evaluate("document.querySelector('#news').remove()")
+
+
 def approve(page: Page) -> None:
     page.get_by_role("button", name="Approve").click()
 
@@ -61,7 +67,7 @@ def test_a_reviewer_rejects_with_a_reason_that_reaches_the_agent(cast: Cast, ven
     expect(dialogue).to_contain_text("184.50 EUR is given back to the run's budget.")
     dialogue.get_by_label("Reason").fill("The parcel never came back.")
     dialogue.get_by_role("button", name="Reject").click()
-    expect(page.get_by_text("Rejected by Marta Oliveira")).to_be_visible()
+    expect(page.get_by_text("Decided: rejected, Refund 184.50 EUR.")).to_be_visible()
     desk.drive(run)
     assert (desk.effects(run), vendor.moved()) == ({"pay": "rejected"}, [])
     assert run.checkpoints.filter(state__refused="The parcel never came back.").exists()
@@ -83,7 +89,7 @@ def test_an_edit_is_decided_by_somebody_else(cast: Cast, vendor: Vendor) -> None
     changed = jonas.get_by_role("row", name="amount 184.50")
     expect(changed).to_contain_text("120.00")
     approve(jonas)
-    expect(jonas.get_by_text("Approved by Jonas Okafor")).to_be_visible()
+    expect(jonas.get_by_text("Decided: approved, Refund 120.00 EUR.")).to_be_visible()
     desk.drive(run)
     assert vendor.moved() == [Decimal("120.00")]
 
@@ -104,7 +110,7 @@ def test_a_question_is_answered_before_it_is_decided(cast: Cast, vendor: Vendor)
     open_gate(marta, "Refund 184.50 EUR")
     expect(marta.get_by_text("No, another batch.").first).to_be_visible()
     approve(marta)
-    expect(marta.get_by_text("Approved by Marta Oliveira")).to_be_visible()
+    expect(marta.get_by_text("Decided: approved")).to_be_visible()
 
 
 def test_a_double_click_gives_one_decision(cast: Cast, vendor: Vendor) -> None:
@@ -112,7 +118,7 @@ def test_a_double_click_gives_one_decision(cast: Cast, vendor: Vendor) -> None:
     page = cast.enters("marta")
     open_gate(page, "Refund 184.50 EUR")
     page.get_by_role("button", name="Approve").dblclick()
-    expect(page.get_by_text("Approved by Marta Oliveira")).to_be_visible()
+    expect(page.get_by_text("Decided: approved")).to_be_visible()
     assert Decision.objects.count() == 1
 
 
@@ -122,12 +128,12 @@ def test_without_any_script_everything_works_too(cast: Cast, vendor: Vendor, wat
     page = cast.enters("marta", java_script_enabled=False)
     open_gate(page, "Refund 184.50 EUR")
     page.get_by_role("button", name="Approve").dblclick()
-    expect(page.get_by_text("pproved by").first).to_be_visible()
+    expect(page.get_by_text(re.compile("Decided: approved|pproved by")).first).to_be_visible()
     open_gate(page, "Refund 150.00 EUR")
     page.get_by_role("button", name="Reject").click()
     page.get_by_role("dialog").get_by_label("Reason").fill("Twice the same.")
     page.get_by_role("dialog").get_by_role("button", name="Reject").click()
-    expect(page.get_by_text("Rejected by Marta Oliveira")).to_be_visible()
+    expect(page.get_by_text("Decided: rejected, Refund 150.00 EUR.")).to_be_visible()
     for run in (first, second):
         desk.drive(run)
     assert (vendor.moved(), Decision.objects.count()) == ([Decimal("184.50")], 2)
@@ -139,6 +145,7 @@ def test_a_page_from_before_an_edit_is_told_what_changed(cast: Cast, vendor: Ven
     marta, jonas = cast.enters("marta"), cast.enters("jonas")
     for page in (marta, jonas):
         open_gate(page, "Refund 184.50 EUR")
+    deaf(jonas)
     marta.get_by_role("button", name="Edit").click()
     marta.get_by_role("dialog").get_by_label("amount").fill("120.00")
     marta.get_by_role("button", name="Ask about this").click()
@@ -157,6 +164,7 @@ def test_too_late_is_told_as_too_late(cast: Cast, vendor: Vendor, watch: Watch) 
     waiting(vendor)
     page = cast.enters("marta")
     open_gate(page, "Refund 184.50 EUR")
+    deaf(page)
     desk.time_passes(days=4)
     approve(page)
     expect(page.get_by_role("alert")).to_contain_text("Too late: it had to be decided by")
