@@ -14,7 +14,6 @@ from django.urls import reverse
 from approvals import access, decisions, htmx
 from approvals.capabilities import Capability
 from approvals.decisions import Answer
-from approvals.errors import Refused
 from approvals.forms import BulkForm, first_error
 from approvals.models import Gate
 from approvals.queries import alike as alike_gates
@@ -74,11 +73,7 @@ def _answer(request: SignedIn, gate: Gate, answer: Answer) -> dict[str, Any]:
     try:
         decisions.decide(request.user, gate.pk, answer, circumstances(request))
     except InterlockError as refusal:
-        return told | {
-            "done": False,
-            "words": str(refusal),
-            "state": "rejected" if isinstance(refusal, Refused) else "expired",
-        }
+        return told | {"done": False, "words": str(refusal), "state": "conflict"}
     return told | {"done": True, "words": PAST[answer.verdict], "state": PAST[answer.verdict]}
 
 
