@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, Permission, User
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import JSONObject
 
 from approvals import hands
 from approvals.capabilities import ROLES, Capability
@@ -14,7 +15,7 @@ from approvals.errors import Refused
 from approvals.models import Gate
 from approvals.states import Verdict
 from durable.errors import NotFound
-from durable.models import Effect, Run
+from durable.models import Effect, Purse, Run
 
 #: Four eyes: a yes, and an edit that becomes what is sent, must come from somebody else than who asked or edited.
 _NEEDS_ANOTHER = frozenset({Verdict.APPROVE, Verdict.EDIT})
@@ -62,9 +63,16 @@ def gates(user: User | AnonymousUser) -> QuerySet[Gate]:
 
 
 def get_gate(user: User, gate_id: int) -> Gate:
-    """Return a gate that the person may see. Raises the same NotFound for one that is not there."""
+    """Return a gate that the person may see, with the `purse` of its run in the effect's currency (None without one).
+
+    Raises the same NotFound for one that is not there.
+    """
+    purse = Purse.objects.filter(
+        budget=OuterRef("effect__run__budget"), currency=OuterRef("effect__currency")
+    ).values(found=JSONObject(limit="limit_minor", spent="spent_minor", reserved="reserved_minor"))
     found = (
         gates(user)
+        .annotate(purse=Subquery(purse[:1]))
         .select_related(
             "effect__run__budget", "effect__run__seal_key", "effect__facts", "effect__said", "wait", "payload"
         )

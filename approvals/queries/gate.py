@@ -18,7 +18,7 @@ from durable import present, tools
 from durable.clock import db_now
 from durable.digest import canonical
 from durable.errors import InterlockError
-from durable.models import Effect, Purse
+from durable.models import Effect
 from durable.states import EffectState, EventKind
 
 _TALK = frozenset({EventKind.ASKED_BACK, EventKind.EDITED, EventKind.NEW_ROUND, EventKind.REJECTED})
@@ -43,14 +43,14 @@ def detail(
     effect = gate.effect
     queue = queue or inbox.queue(user)
     if GateState(gate.state) in LIVE and gate.pk not in queue["ids"]:
-        queue = inbox.queue(user, at=gate)
+        queue = inbox.from_gate(user, gate, queue)
     seen = news.version(queue["version"], news.state_of(gate, queue["now"]))
     recorded = given.decisions(gate)
     return {
         "gate": _gate(gate, effect),
         **facts(gate, read=read),
         **given.people(gate, recorded),
-        "budget": _budget(effect),
+        "budget": _budget(gate, effect),
         "history": earlier.about_the_same(user, gate),
         "rounds": _rounds(gate, effect),
         "changes": _changes(gate),
@@ -228,18 +228,20 @@ def _drafted(effect: Effect) -> dict[str, Any]:
     return found
 
 
-def _budget(effect: Effect) -> dict[str, Any] | None:
+def _budget(gate: Gate, effect: Effect) -> dict[str, Any] | None:
     if effect.amount_minor is None or effect.undo_of_id is not None:
         return None
-    purse = Purse.objects.filter(budget_id=effect.run.budget_id, currency=effect.currency).first()
+    # Read with the gate, so that this costs no query of its own.
+    purse: dict[str, int] | None = getattr(gate, "purse", None)
     if purse is None:
         return None
-    left = purse.limit_minor - purse.spent_minor - purse.reserved_minor
+    limit, spent, reserved = purse["limit"], purse["spent"], purse["reserved"]
+    left = limit - spent - reserved
     return {
-        "spent": purse.spent_minor,
-        "reserved": purse.reserved_minor,
+        "spent": spent,
+        "reserved": reserved,
         "left": left,
-        "limit": purse.limit_minor,
-        "currency": purse.currency,
-        "words": f"{words.money(left, purse.currency)} left of {words.money(purse.limit_minor, purse.currency)}",
+        "limit": limit,
+        "currency": effect.currency,
+        "words": f"{words.money(left, effect.currency)} left of {words.money(limit, effect.currency)}",
     }

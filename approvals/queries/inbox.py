@@ -22,6 +22,8 @@ SOON = timedelta(hours=1)
 
 #: What stands in a queue, in its order; `id` makes it whole.
 _ORDER = ("-hard", "decide_by", "id")
+#: Where a gate stands: not irreversible, due, id.
+Place = tuple[bool, datetime, int]
 _GROUPS = {True: "Irreversible", False: "Gated by policy"}
 
 
@@ -55,16 +57,22 @@ def version(stands: dict[str, Any]) -> str:
     return f"{stands['newest']}-{stands['total']}-{stands['asked']}"
 
 
-def queue(user: User, after: str | None = None, *, at: Gate | None = None) -> dict[str, Any]:
-    """The inbox: groups by risk, at most a page of gates. See gate_list.html.
+def queue(user: User, after: str | None = None) -> dict[str, Any]:
+    """The inbox: groups by risk, at most a page of gates. See gate_list.html. `after` is a cursor from an address."""
+    return _queue(user, standing(user), _place(after))
 
-    `after` is a cursor from an address; `at` begins the page with this gate.
-    """
-    stands = standing(user)
+
+def from_gate(user: User, gate: Gate, queue: dict[str, Any]) -> dict[str, Any]:
+    """The page of the inbox that begins with a gate which the page at hand does not show."""
+    return _queue(user, queue["stands"], _place_of(gate), with_it=True)
+
+
+def _queue(
+    user: User, stands: dict[str, Any], since: Place | None, *, with_it: bool = False
+) -> dict[str, Any]:
     found = _ordered(live(user))
-    since = _place(after) if at is None else _place_of(at)
     if since is not None:
-        found = found.filter(_behind(since, with_it=at is not None))
+        found = found.filter(_behind(since, with_it=with_it))
     rows = list(found.values(*_COLUMNS, **_NAMED)[: pages.PAGE + 1])
     shown, now = rows[: pages.PAGE], rows[0]["now"] if rows else db_now()
     total = stands["total"]
@@ -72,6 +80,7 @@ def queue(user: User, after: str | None = None, *, at: Gate | None = None) -> di
         "now": now,
         "total": total,
         "whose": "you" if access.may(user, Capability.DECIDE) else "people",
+        "stands": stands,
         "version": version(stands),
         "more": f"{len(shown)} of {pages.words(total)} shown" if total > len(shown) else "",
         "later": since is not None,
@@ -139,7 +148,6 @@ def _note(row: pages.Row) -> str:
     return f"round {row['round']}" if row["round"] > 1 else ""
 
 
-Place = tuple[bool, datetime, int]
 _COLUMNS = ("id", "state", "round", "decide_by", "hard", "reason")
 _NAMED = {
     "now": Clock(),

@@ -54,6 +54,7 @@ def scenes(vendor: Vendor) -> tuple[list[str], list[str], list[str]]:
     runs.compensate(undone.ref, actor="sven", reason="a wrong customer")
     desk.drive(undone)
     gates = [f"/gates/{gate.pk}/" for gate in Gate.objects.order_by("id")]
+    gates += [f"{gates[0]}alike/", f"{gates[0]}facts/"]
     details = [f"/runs/{doubt.ref}/", f"/runs/{undone.ref}/", f"/effects/{doubt.ref}:pay/"]
     return ["/gates/", "/runs/", "/ledger/", "/tools/"], gates, details
 
