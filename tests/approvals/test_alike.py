@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,11 +14,19 @@ from django.urls import reverse
 from approvals.models import Decision, Gate
 from approvals.queries import alike
 from approvals.states import Verdict
+from durable.tools import tool
+from durable.vendor import Call, Receipt
 from tests import factories
 from tests.approvals.answering import answer, edited, past
 from tests.approvals.conftest import SignIn
 
 pytestmark = pytest.mark.django_db
+
+
+@tool(money="amount", subject="order")
+def hand_out_cash(call: Call, order: str, amount: Decimal, currency: str) -> Receipt:
+    """Moves money, and can neither be repeated nor taken back."""
+    raise NotImplementedError
 
 
 def shown(client: Client, gate: Gate) -> list[int]:
@@ -48,15 +57,15 @@ def test_alike_are_small_gates_of_one_tool_and_currency_with_nothing_odd_in_them
 
 
 def test_what_cannot_be_taken_back_is_alike_to_nothing(sign_in: SignIn) -> None:
-    letters = []
+    handed = []
     for _ in range(2):
         claim = factories.running()
-        effect = factories.propose(claim, factories.post_letter, to="ann@example.com", text="hello")
+        effect = factories.propose(claim, hand_out_cash, order="8812", amount="120", currency="EUR")
         factories.suspend(claim)
-        letters.append(Gate.objects.select_related("effect__run").get(effect=effect))
+        handed.append(Gate.objects.select_related("effect__run").get(effect=effect))
     alice = sign_in(factories.person("alice"))
-    assert shown(alice, letters[0]) == []
-    answered = post(alice, letters)
+    assert shown(alice, handed[0]) == []
+    answered = post(alice, handed)
     assert answered.status_code == 422 and "not alike" in answered.context["problem"]
     assert not Decision.objects.exists()
 
