@@ -18,7 +18,7 @@ from kombu import Connection
 from approvals.queries import pages
 from durable import retention
 from durable.celery import RETENTION, RUNS
-from durable.models.fields import Clock
+from durable.models import Run
 from durable.sql import answer, answers
 
 #: Seconds that the broker may take to answer, and workers to say that they are there.
@@ -28,7 +28,7 @@ _CLAIMS = 500
 #: A due run is announced at once; after this it is the sweeper's to announce.
 _UNHEARD = timedelta(seconds=15)
 #: Beat has ended runs pruned every hour: what is due for longer has been forgotten.
-_PRUNED_WITHIN, _LOOKED_BACK = timedelta(hours=2), timedelta(hours=8)
+_PRUNED_WITHIN, _LOOKED_BACK, _PRUNABLE = timedelta(hours=2), timedelta(hours=8), 20
 
 _DUE = "FROM durable_run WHERE due_at <= %(now)s AND lease_until IS NULL"
 _ACTIVE = "FROM durable_run WHERE state IN ('running', 'failing', 'cancelling', 'compensating')"
@@ -137,10 +137,15 @@ def database(tables: int) -> Database:
     return Database(size, version, sessions, most, honest, largest)
 
 
-def unpruned() -> bool:
-    """Whether a run that ended a week and some hours ago has not been pruned, though beat asks for it every hour."""
-    late = retention.prunable(retention.KEEP + _PRUNED_WITHIN)
-    return late.filter(ended_at__gt=Clock() - retention.KEEP - _LOOKED_BACK).order_by().exists()
+def unpruned(now: datetime) -> bool:
+    """Whether a run that ended a week and some hours ago has not been pruned, though beat asks for it every hour.
+
+    A few of the oldest of that time are looked at: where beat is missing, none of them has been pruned.
+    """
+    latest = now - retention.KEEP - _PRUNED_WITHIN
+    ended = Run.objects.filter(ended_at__gt=now - retention.KEEP - _LOOKED_BACK, ended_at__lt=latest)
+    few = list(ended.order_by("ended_at").values_list("pk", flat=True)[:_PRUNABLE])
+    return bool(few) and retention.prunable().filter(pk__in=few).order_by().exists()
 
 
 def depths() -> dict[str, int]:

@@ -182,7 +182,7 @@ def _clocks(part: Part, work: Work, now: datetime) -> None:
                 "See that one runs: manage.py sweep --forever",
             )
         )
-    late = readings.unpruned()
+    late = readings.unpruned(now)
     part.facts.append(("Pruning, beat's work", "overdue" if late else "nothing is overdue"))
     part.note = "Beat leaves no sign of its own; that ended runs are pruned in time is the sign of it."
     if late:

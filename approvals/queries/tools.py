@@ -2,47 +2,52 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections import Counter
 from typing import Any
-
-from django.db.models import Aggregate, Count, DurationField, F, Q
+from urllib.parse import urlencode
 
 from approvals import policy
-from approvals.models import Gate
-from approvals.queries import words
-from approvals.states import Verdict
+from approvals.queries import proofs, words
+from approvals.queries.proofs import PERIOD, Figures
 from approvals.templatetags.interlock import span
 from durable.clock import db_now
-from durable.models import Effect
-from durable.models.fields import Clock
-from durable.states import REFUSED, EffectClass, EffectState
+from durable.states import EffectClass
 from durable.tools import Tool, all_tools
 
-PERIOD = timedelta(days=30)
-_DECIDES = [Verdict.APPROVE.value, Verdict.REJECT.value]
 
-
-class Median(Aggregate):
-    """PostgreSQL's median, between the two middle ones where their number is even."""
-
-    function = "PERCENTILE_CONT"
-    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
-
-
-def listing() -> dict[str, Any]:
-    """All tools. See tool_list.html."""
-    figures = _figures()
+def listing(effect_class: str = "") -> dict[str, Any]:
+    """All tools, or those of one class. See tool_list.html."""
+    tools, now = all_tools(), db_now()
+    figures = proofs.figures([tool.name for tool in tools], now)
+    shown = [tool for tool in tools if effect_class in ("", str(tool.effect_class))]
     return {
-        "tools": [_row(tool, figures.get(tool.name, {})) for tool in all_tools()],
+        "tools": [_row(tool, figures.get(tool.name, Figures())) for tool in shown],
+        "total": len(tools),
+        "filters": _chips(tools, effect_class),
+        "filtered": bool(effect_class),
         "period": f"{PERIOD.days} days",
-        "now": db_now(),
+        "now": now,
     }
 
 
-def _row(tool: Tool, figures: dict[str, Any]) -> dict[str, Any]:
+def _chips(tools: tuple[Tool, ...], chosen: str) -> list[dict[str, Any]]:
+    counted = Counter(str(tool.effect_class) for tool in tools)
+    return [
+        {
+            "label": name.capitalize() or "All",
+            "query": urlencode({"class": name}) if name else "",
+            "count": counted[name] if name else len(tools),
+            "current": name == chosen,
+        }
+        for name in ("", *(one.value for one in EffectClass))
+    ]
+
+
+def _row(tool: Tool, figures: Figures) -> dict[str, Any]:
     replay, undo = tool.replayed_safely, tool.can_be_undone
     vendor = words.vendor(tool.facts.vendor)
     kept = tool.facts.freshness
+    more = "+" if figures.more else ""
     return {
         "name": tool.name,
         "vendor": vendor[:1].upper() + vendor[1:],
@@ -53,10 +58,12 @@ def _row(tool: Tool, figures: dict[str, Any]) -> dict[str, Any]:
         "undo_note": _note(undo),
         "class_name": str(tool.effect_class),
         "policy": _policy(tool),
-        "acts": figures.get("acts", 0),
-        "refused": figures.get("refused", 0),
-        "doubt": figures.get("doubt", 0),
-        "decide": span(decide) if (decide := figures.get("decide")) is not None else "",
+        "acts": f"{figures.acts:,}{more}",
+        "refused": f"{figures.refused:,}{more}",
+        "doubt": f"{figures.doubt:,}{more}" if figures.doubt else "",
+        "decide": span(figures.median) if figures.median is not None else "",
+        "decided": figures.decided,
+        "proofs": figures.proofs,
         "why": tool.why,
     }
 
@@ -78,26 +85,3 @@ def _policy(tool: Tool) -> str:
     if tool.facts.money is not None:
         return f"A reviewer, above {policy.LIMIT} in its currency."
     return "Nobody."
-
-
-def _figures() -> dict[str, dict[str, Any]]:
-    """Counts and the median time to a decision, by tool, over the period; two queries."""
-    refused = [state.value for state in REFUSED]
-    rows = (
-        Effect.objects.filter(recorded_at__gte=Clock() - PERIOD)
-        .order_by("tool")
-        .values("tool")
-        .annotate(
-            acts=Count("id", filter=Q(state=EffectState.APPLIED.value)),
-            refused=Count("id", filter=Q(state__in=refused)),
-            doubt=Count("id", filter=Q(state=EffectState.IN_DOUBT.value)),
-        )
-    )
-    waited = (
-        Gate.objects.filter(opened_at__gte=Clock() - PERIOD, decisions__verdict__in=_DECIDES)
-        .order_by("effect__tool")
-        .values_list("effect__tool")
-        .annotate(median=Median(F("decisions__at") - F("opened_at"), output_field=DurationField()))
-    )
-    decide = dict(waited)
-    return {row["tool"]: {**row, "decide": decide.get(row["tool"])} for row in rows}
