@@ -19,6 +19,7 @@ from durable.models import Effect, Purse, Run
 
 #: Four eyes: a yes, and an edit that becomes what is sent, must come from somebody else than who asked or edited.
 _NEEDS_ANOTHER = frozenset({Verdict.APPROVE, Verdict.EDIT})
+_GATES = Gate.objects.filter(effect=OuterRef("pk")).order_by("-round").values("pk")[:1]
 
 
 def capabilities(user: User | AnonymousUser) -> frozenset[Capability]:
@@ -97,9 +98,14 @@ def get_run(user: User, ref: str) -> Run:
 
 
 def get_effect(user: User, key: str) -> Effect:
-    """Return an effect that the person may see. Raises the same NotFound for one that is not there."""
+    """Return an effect that the person may see, with its `newest_gate`. Raises the same NotFound for one that is not
+    there.
+    """
     found = (
-        Effect.objects.select_related("run__seal_key", "payload", "said", "undo_of").filter(key=key).first()
+        Effect.objects.select_related("run__seal_key", "payload", "said", "undo_of")
+        .annotate(newest_gate=Subquery(_GATES))
+        .filter(key=key)
+        .first()
         if may(user, Capability.SEE_LEDGER)
         else None
     )

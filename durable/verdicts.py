@@ -49,9 +49,12 @@ class Outlook:
     same_key: bool
 
 
-def outlook(effect: Effect) -> Outlook:
-    """Say beforehand what `did_not` would do; that checks again, under its locks. Raises UnknownTool."""
-    facts, now = ledger.facts_of(effect), clock.db_now()
+def outlook(effect: Effect, now: datetime | None = None) -> Outlook:
+    """Say beforehand what `did_not` would do; that checks again, under its locks. Raises UnknownTool.
+
+    `now` is the database's clock, where the caller has read it.
+    """
+    facts, now = ledger.facts_of(effect), now or clock.db_now()
     quiet = quiet_from(effect, facts)
     return Outlook(quiet, now >= quiet, key_is_good(effect, facts, now) and _goes_on(effect.run, effect))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from approvals.queries import actors, effects, pages, runs, words
+from approvals.queries import actors, effects, pages, words
 from durable import tools
 from durable.clock import db_now
 from durable.errors import InterlockError
@@ -24,6 +24,7 @@ UNDOING = frozenset(LISTED)
 _STARTS = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED})
 #: More effects of one run than this are counted, not listed.
 SHOWN = 200
+_COLUMNS = ("id", "ref", "agent", "input", "state", "changed_at", "ended_at")
 _ASKED = (EventKind.COMPENSATION_ASKED, EventKind.CANCEL_ASKED, EventKind.VERDICT)
 #: What the ledger says of an effect that was not undone, in words.
 _HOW = {
@@ -137,7 +138,9 @@ def _standing(row: pages.Row, undo: pages.Row | None, state: RunState, how: str)
     look, note, can = _would(row)
     if state is RunState.COMPENSATING:
         return ("queued", f"Its turn comes. {note}", False) if can else (look, note, True)
-    return (look, note, not can) if not ended else ("not undoable", note, True)
+    if ended:
+        return "not undoable", note if not can else "The ledger knows of no undo of it.", True
+    return look, note, not can
 
 
 def _by_undo(undo: pages.Row, *, ended: bool) -> tuple[str, str, bool]:
@@ -216,8 +219,8 @@ def _sums(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def listing(state: str, *, after: int | None, before: int | None) -> dict[str, Any]:
     """One page of runs on their way back or at its end. See compensation_list.html."""
     wanted = state if state in {listed.value for listed in LISTED} else RunState.PARTLY_COMPENSATED.value
-    found = runs.filtered(wanted, "")
-    shown = pages.page(found.values(*runs.COLUMNS, "ended_at"), after=after, before=before)
+    found = Run.objects.filter(state=wanted)
+    shown = pages.page(found.values(*_COLUMNS), after=after, before=before)
     events = _by_run([row["ref"] for row in shown.rows])
     who = actors.names(actor for told in events.values() for *_, actor in told)
     rows = [_listed(row, events.get(row["ref"], []), who) for row in shown.rows]
@@ -232,7 +235,7 @@ def listing(state: str, *, after: int | None, before: int | None) -> dict[str, A
 
 def chips(state: str) -> list[dict[str, Any]]:
     """The three lists with their counts; one query."""
-    counts = pages.counts([runs.filtered(listed, "") for listed in LISTED])
+    counts = pages.counts([Run.objects.filter(state=listed.value) for listed in LISTED])
     return [
         {"label": listed.value.capitalize(), "query": f"state={listed.value.replace(' ', '+')}",
          "count": pages.words(count), "current": listed.value == state}

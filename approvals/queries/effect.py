@@ -8,7 +8,6 @@ from typing import Any
 from django.urls import reverse
 
 from approvals import differences, opened
-from approvals.models import Gate
 from approvals.queries import actors, events, evidence, life, pages, words
 from approvals.queries import doubts as desk
 from approvals.templatetags.interlock import span
@@ -23,15 +22,25 @@ from durable.states import OPEN, REFUSED, EffectState
 def version(effect: Effect) -> str:
     """Changes whenever the page would."""
     chain = Chain.objects.filter(run_ref=effect.run.ref).values_list("no", flat=True).first()
-    asked = doubts.question(effect) if effect.state == EffectState.IN_DOUBT else None
+    asked = _question(effect) if effect.state == EffectState.IN_DOUBT else None
     return pages.version(effect.state, effect.round, effect.sends, chain, asked and asked.detail)
+
+
+def _question(effect: Effect) -> Wait | None:
+    """What people are asked about it. Looked up once for one effect object: its version and its page both show it."""
+    found: list[Wait | None] | None = getattr(effect, "_interlock_question", None)
+    if found is None:
+        found = [doubts.question(effect)]
+        effect._interlock_question = found  # type: ignore[attr-defined]  # no field of its class: memory of this object alone
+    return found[0]
 
 
 def detail(effect: Effect, seen: str = "") -> dict[str, Any]:
     """All that effect_detail.html shows but its forms: `effect` from `access.get_effect`, `seen` from `version`."""
     found = events.listing(effect.run, effect.key)
-    doubt = doubts.question(effect)
-    undo = Effect.objects.filter(undo_of=effect).order_by("-id").first()
+    doubt = _question(effect)
+    applied = effect.state == EffectState.APPLIED
+    undo = Effect.objects.filter(undo_of=effect).order_by("-id").first() if applied else None
     now = db_now()
     return {
         "effect": _effect(effect, doubt, seen or version(effect), undo),
@@ -40,7 +49,7 @@ def detail(effect: Effect, seen: str = "") -> dict[str, Any]:
             effect, found["log"], undone=undo is not None and undo.state == EffectState.APPLIED
         ),
         "look": None if effect.state != EffectState.IN_DOUBT or doubt is None else _look(effect, doubt, now),
-        "key_life": _key_life(effect),
+        "key_life": _key_life(effect, now),
         "evidence": None if doubt is None else evidence.side_by_side(effect, doubt),
         "events": found["log"],
         "log_total": found["log_total"],
@@ -121,7 +130,7 @@ def _effect(effect: Effect, doubt: Wait | None, seen: str, undo: Effect | None) 
         "attempt": effect.sends,
         "undo_of_id": effect.undo_of.key if effect.undo_of else None,
         "undone_by_id": undo.key if undo else None,
-        "gate_id": Gate.objects.filter(effect=effect).order_by("-round").values_list("pk", flat=True).first(),
+        "gate_id": getattr(effect, "newest_gate", None),
     }
 
 
@@ -142,7 +151,7 @@ def _payload_title(effect: Effect) -> str:
     return f"{effect.state.capitalize()}, and not sent" if refused else "Will be sent exactly as shown"
 
 
-def _key_life(effect: Effect) -> dict[str, Any] | None:
+def _key_life(effect: Effect, now: datetime) -> dict[str, Any] | None:
     """How long the same key may still be repeated. A key counts as honoured for half of its declared life."""
     if effect.first_sent_at is None or EffectState(effect.state) not in OPEN:
         return None
@@ -153,7 +162,7 @@ def _key_life(effect: Effect) -> dict[str, Any] | None:
     if lives is None:
         return None
     half, end = effect.first_sent_at + lives / 2, effect.first_sent_at + lives
-    left = half - db_now()
+    left = half - now
     if effect.error_saved:
         text = "an error is saved under it: the same request gets the same error for as long as the key lives"
     elif left > timedelta(0):

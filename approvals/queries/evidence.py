@@ -17,7 +17,7 @@ from durable.money import to_minor
 
 #: Two clocks never agree: made this much before our first request is still made after it.
 _CLOCKS = timedelta(seconds=5)
-_ALIKE = 5
+_ALIKE, _LOOKED_THROUGH = 5, 200
 
 
 def side_by_side(effect: Effect, doubt: Wait) -> dict[str, Any]:
@@ -61,17 +61,17 @@ def side_by_side(effect: Effect, doubt: Wait) -> dict[str, Any]:
 
 def _alike(effect: Effect) -> list[dict[str, Any]]:
     """Our own other effects of the same subject and amount, the newest few: what is found may be theirs."""
-    hashes = list(effect.subjects.values_list("hash", flat=True))
-    if not hashes or effect.amount_minor is None:
+    if effect.amount_minor is None:
         return []
+    hashes = Subject.objects.filter(effect=effect).values("hash")
     of_subject = Subject.objects.filter(hash__in=hashes).values("effect_id")
-    found = (
-        Effect.objects.filter(pk__in=of_subject, amount_minor=effect.amount_minor, currency=effect.currency)
-        .exclude(pk=effect.pk)
-        .order_by("-pk")
-    )
-    columns = ("key", "state", "receipt_id", "recorded_at", "settled_at")
-    return [{**row, "at": row["settled_at"] or row["recorded_at"]} for row in found.values(*columns)[:_ALIKE]]
+    found = Effect.objects.filter(
+        pk__in=of_subject, amount_minor=effect.amount_minor, currency=effect.currency
+    ).exclude(pk=effect.pk)
+    columns = ("id", "key", "state", "receipt_id", "recorded_at", "settled_at")
+    # Sorted here: asked for its newest, the server may walk back through all effects there are.
+    rows = sorted(found.order_by().values(*columns)[:_LOOKED_THROUGH], key=lambda row: -row["id"])
+    return [{**row, "at": row["settled_at"] or row["recorded_at"]} for row in rows[:_ALIKE]]
 
 
 def _target(effect: Effect) -> str:

@@ -68,6 +68,7 @@ class _Sheet:
     pitch: tuple[int, int]
     box: tuple[int, int]
     margin: int
+    inset: int
 
     def corner(self, station: str) -> tuple[int, int]:
         column, row = _PLACES[station][self.which]
@@ -84,8 +85,8 @@ class _Sheet:
 
 
 _SHEETS = (
-    _Sheet(0, "broad", (150, 62), (126, 42), 6),
-    _Sheet(1, "narrow", (116, 60), (106, 42), 14),
+    _Sheet(0, "broad", (150, 62), (126, 42), 6, 8),
+    _Sheet(1, "narrow", (116, 60), (108, 42), 14, 6),
 )
 
 
@@ -180,10 +181,9 @@ def _sheet(
     drawn = []
     for station in stations:
         x, y = sheet.corner(station["word"])
-        drawn.append(
-            {**station, "x": x, "y": y, "icon_x": x + 8, "icon_y": y + 13, "text_x": x + 30, "word_y": y + 18}
-            | {"note_y": y + 33, "middle_y": y + 26}
-        )
+        inner = {"icon_x": x + sheet.inset, "icon_y": y + 13, "text_x": x + sheet.inset + 22}
+        lines = {"word_y": y + 18, "note_y": y + 33, "middle_y": y + 26}
+        drawn.append({**station, "x": x, "y": y, **inner, **lines})
     gone = _gone(passed)
     return {
         "name": sheet.name,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
@@ -24,16 +25,17 @@ VERDICTS = (HAPPENED, DID_NOT, UNDO, CANT_TELL, ACKNOWLEDGE, ASK_AGAIN)
 SAID = {DID_NOT: "did not happen"}
 #: When somebody who can't tell looks again: seconds, in words.
 AGAIN = ((3_600, "in an hour"), (4 * 3_600, "in 4 hours"), (86_400, "tomorrow"), (3 * 86_400, "in 3 days"))
-_NAMED = 4
+_NAMED, _OWNERS = 4, 50
 
 
-def offered(user: User, effect: Effect, doubt: Wait | None) -> dict[str, Any] | None:
+def offered(user: User, effect: Effect, doubt: Wait | None, now: datetime) -> dict[str, Any] | None:
     """The choices of _verdict.html; None where nothing is in doubt, or this person may not say."""
     proposed = doubts.proposal(doubt)
     if effect.state != EffectState.IN_DOUBT or access.why_no_verdict(user, proposed) is not None:
         return None
-    told = _told(user, effect, proposed)
-    choices = [_happened(effect), _did_not(effect), _undo(effect), _cant_tell()]
+    settlers = list(access.settlers()[:_OWNERS])
+    told = _told(user, effect, proposed, settlers)
+    choices = [_happened(effect), _did_not(effect, now), _undo(effect), _cant_tell()]
     return {
         "url": reverse("verdicts", args=[effect.key]),
         "seen": doubts.standing(effect, doubt),
@@ -41,13 +43,16 @@ def offered(user: User, effect: Effect, doubt: Wait | None) -> dict[str, Any] | 
         "pick": bool(doubt is not None and doubt.detail.get("candidates")),
         "money": effect.currency if effect.amount_minor is not None else "",
         "again": AGAIN,
-        "owners": [(one.get_username(), outcomes.name(one)) for one in access.settlers()[:50]],
+        "owners": [(one.get_username(), outcomes.name(one)) for one in settlers],
         "me": access.actor(user),
+        "leaves": access.may(user, Capability.SETTLE),
         **told,
     }
 
 
-def _told(user: User, effect: Effect, proposed: Mapping[str, Any] | None) -> dict[str, Any]:
+def _told(
+    user: User, effect: Effect, proposed: Mapping[str, Any] | None, settlers: Sequence[User]
+) -> dict[str, Any]:
     """Whether a second person is needed, who that may be, and what has been proposed."""
     if not doubts.needs_second(effect):
         alone = "one verdict settles it; whoever comes second is told"
@@ -63,8 +68,9 @@ def _told(user: User, effect: Effect, proposed: Mapping[str, Any] | None) -> dic
         )
         return {"threshold_note": limit, "proposed": None, "second": second, "verb": "Propose the verdict"}
     own = proposed["by"] == access.actor(user)
+    by = next((outcomes.name(one) for one in settlers if one.get_username() == proposed["by"]), None)
     shown = {
-        "who": "You" if own else actors.names([proposed["by"]])[proposed["by"]],
+        "who": "You" if own else by or actors.names([proposed["by"]])[proposed["by"]],
         "own": own,
         "said": proposed["verdict"],
         "receipt": proposed.get("receipt", ""),
@@ -135,11 +141,11 @@ def _happened(effect: Effect) -> dict[str, Any]:
     return {"value": HAPPENED, "label": "It happened", "note": note, "icon": "circle-check", "allowed": True}
 
 
-def _did_not(effect: Effect) -> dict[str, Any]:
+def _did_not(effect: Effect, now: datetime) -> dict[str, Any]:
     """Not before quiescence; the command checks that again, under its locks."""
     choice = {"value": DID_NOT, "label": "It did not happen", "icon": "circle-minus"}
     try:
-        outlook = verdicts.outlook(effect)
+        outlook = verdicts.outlook(effect, now)
     except InterlockError as error:
         return {**choice, "note": f"Can't be said: {error}.", "allowed": False}
     if not outlook.may_be_said:

@@ -40,7 +40,7 @@ def show(
 ) -> HttpResponse:
     """The effect's page."""
     context = one_effect.detail(found, seen)
-    verdicts = verdict.offered(request.user, found, context["doubt"])
+    verdicts = verdict.offered(request.user, found, context["doubt"], context["now"])
     acts = verdict.acts(request.user, found, context["doubt"])
     section = "doubts" if found.state == EffectState.IN_DOUBT else "ledger"
     context |= {"verdicts": verdicts, "acts": acts, "problem": problem, "section": section}

@@ -247,4 +247,4 @@ def test_the_page_of_one_in_doubt_asks_few_queries(olga: Client, large: Effect) 
         with CaptureQueriesContext(connection) as queries:
             olga.get(address)
         asked_for = [query["sql"] for query in queries if "SAVEPOINT" not in query["sql"]]
-        assert len(asked_for) <= 20, "\n".join(asked_for)
+        assert len(asked_for) <= 15, "\n".join(asked_for)
