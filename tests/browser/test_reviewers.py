@@ -46,7 +46,8 @@ def approve(page: Page) -> None:
 def test_a_reviewer_approves_what_waits_and_it_is_refunded(cast: Cast, vendor: Vendor) -> None:
     run = waiting(vendor)
     page = cast.signs_in("marta")
-    expect(page).to_have_title("Inbox (1) · Interlock")
+    expect(page).to_have_title("Today · Interlock")
+    expect(page.get_by_role("region", name="Waits for you")).to_contain_text("Refund 184.50 EUR")
     open_gate(page, "Refund 184.50 EUR")
     expect(page.get_by_text('"184.50"')).to_be_visible()
     approve(page)
