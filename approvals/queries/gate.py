@@ -41,9 +41,7 @@ def detail(
     `queue` is the page of the inbox to show beside it, where that is known. With `read` the facts are read anew.
     """
     effect = gate.effect
-    queue = queue or inbox.queue(user)
-    if GateState(gate.state) in LIVE and gate.pk not in queue["ids"]:
-        queue = inbox.from_gate(user, gate, queue)
+    queue = queue or inbox.queue(user, show=gate)
     seen = news.version(queue["version"], news.state_of(gate, queue["now"]))
     recorded = given.decisions(gate)
     return {

@@ -12,7 +12,7 @@ from approvals import access
 from approvals.capabilities import Capability
 from approvals.models import Gate
 from approvals.queries import pages, words
-from approvals.states import LIVE_VALUES, GateState
+from approvals.states import LIVE, LIVE_VALUES, GateState
 from durable.clock import db_now
 from durable.models.fields import Clock
 from durable.states import EffectClass
@@ -57,33 +57,42 @@ def version(stands: dict[str, Any]) -> str:
     return f"{stands['newest']}-{stands['total']}-{stands['asked']}"
 
 
-def queue(user: User, after: str | None = None) -> dict[str, Any]:
-    """The inbox: groups by risk, at most a page of gates. See gate_list.html. `after` is a cursor from an address."""
-    return _queue(user, standing(user), _place(after))
+def queue(user: User, after: str | None = None, *, show: Gate | None = None) -> dict[str, Any]:
+    """The inbox: groups by risk, at most a page of gates. See gate_list.html. `after` is a cursor from an address.
 
-
-def from_gate(user: User, gate: Gate, queue: dict[str, Any]) -> dict[str, Any]:
-    """The page of the inbox that begins with a gate which the page at hand does not show."""
-    return _queue(user, queue["stands"], _place_of(gate), with_it=True)
-
-
-def _queue(
-    user: User, stands: dict[str, Any], since: Place | None, *, with_it: bool = False
-) -> dict[str, Any]:
+    With `show` it is the first page, or, where that gate waits behind it, the page that begins with it.
+    """
+    stands, since = standing(user), _place(after)
     found = _ordered(live(user))
-    if since is not None:
-        found = found.filter(_behind(since, with_it=with_it))
-    rows = list(found.values(*_COLUMNS, **_NAMED)[: pages.PAGE + 1])
+    rows = _page(found if since is None else found.filter(_behind(since)), part=0)
+    if show is not None and GateState(show.state) in LIVE:
+        # Both pages in one query: which of them shows the gate, only the rows say.
+        rows = rows.union(_page(found.filter(_behind(_place_of(show), with_it=True)), part=1), all=True)
+    return _shown(user, stands, sorted(rows, key=_place_of_row), show, later=since is not None)
+
+
+def _page(found: QuerySet[Gate], *, part: int) -> QuerySet[Gate, pages.Row]:
+    rows: QuerySet[Gate, pages.Row] = found.values(*_COLUMNS, part=Value(part), **_NAMED)
+    return rows[: pages.PAGE + 1]
+
+
+def _shown(
+    user: User, stands: dict[str, Any], found: list[pages.Row], show: Gate | None, *, later: bool
+) -> dict[str, Any]:
+    first = [row for row in found if not row["part"]]
+    behind = show is not None and all(row["id"] != show.pk for row in first[: pages.PAGE])
+    rows = [row for row in found if row["part"]] if behind else first
+    rows = rows or first
+    later = later or rows is not first
     shown, now = rows[: pages.PAGE], rows[0]["now"] if rows else db_now()
     total = stands["total"]
     return {
         "now": now,
         "total": total,
         "whose": "you" if access.may(user, Capability.DECIDE) else "people",
-        "stands": stands,
         "version": version(stands),
         "more": f"{len(shown)} of {pages.words(total)} shown" if total > len(shown) else "",
-        "later": since is not None,
+        "later": later,
         "older": _cursor(shown[-1]) if len(rows) > pages.PAGE else "",
         "groups": _groups(shown, now),
         "ids": [row["id"] for row in shown],

@@ -10,9 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from approvals.models import Gate
+from approvals.queries import pages as listing
 from durable.models import Branch, Budget, Checkpoint, Run
 from durable.models.fields import Clock
 from tests import factories
+from tests.approvals.answering import edited
 from tests.approvals.conftest import SignIn
 
 pytestmark = pytest.mark.django_db
@@ -83,3 +85,16 @@ def test_the_list_says_when_a_run_has_moved_last_though_its_state_is_an_hour_old
     step.refresh_from_db()
     (shown,) = sign_in(factories.person("olga")).get(reverse("runs")).context["runs"]
     assert shown["moved_at"] == step.at
+
+
+def test_a_gate_with_rounds_behind_the_first_page_stays_within_the_bound_too(
+    sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "PAGE", 1)
+    factories.gate()
+    newest = edited(factories.gate(), factories.person("bob"))
+    client = sign_in(factories.person("olga"))
+    with CaptureQueriesContext(connection) as queries:
+        page = client.get(reverse("gate", args=[newest.pk]))
+    assert page.context["queue"]["ids"] == [newest.pk] and page.context["rounds"]
+    assert len(queries) <= MOST
