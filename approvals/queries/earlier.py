@@ -44,7 +44,7 @@ def about_the_same(user: Any, gate: Gate) -> dict[str, Any] | None:
     named = " and ".join(f"{kind} {value}" for kind, value in subjects.items())
     ledger = reverse("ledger") if access.may(user, Capability.SEE_LEDGER) else ""
     return {
-        "title": f"Before this, for {named}" if named else "Before this, about the same",
+        "title": f"Besides this, for {named}" if named else "Besides this, about the same",
         "rows": [_row(row) for row in rows[:SHOWN]],
         "words": _words(rows, cut=len(found) > READ),
         "links": [

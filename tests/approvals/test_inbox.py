@@ -211,7 +211,7 @@ def test_what_was_moved_before_is_summed_and_all_of_it_is_one_link_away(sign_in:
     Effect.objects.filter(pk=refused.effect_id).update(state="rejected")
     page = sign_in(factories.person("alice")).get(reverse("gate", args=[gate.pk]))
     history = page.context["history"]
-    assert history["title"] == "Before this, for order 8812"
+    assert history["title"] == "Besides this, for order 8812"
     assert history["words"] == "150.00 EUR moved; 1 of 2 applied."
     assert [link["href"] for link in history["links"]] == [f"{reverse('ledger')}?q=8812"]
 
