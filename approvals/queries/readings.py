@@ -154,7 +154,7 @@ def depths() -> dict[str, int]:
     options = {"socket_timeout": BROKER_WITHIN, "socket_connect_timeout": BROKER_WITHIN, "max_retries": 1}
     redis = url.startswith("redis")
     with Connection(url, connect_timeout=BROKER_WITHIN, transport_options=options if redis else {}) as broker:
-        broker.ensure_connection(max_retries=1, timeout=1)
+        broker.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=1)
         found = {}
         for name in (RUNS, RETENTION):
             # A queue in which nothing lies need not exist; asking for it must not make it.
