@@ -59,7 +59,8 @@ def scenes(vendor: Vendor) -> tuple[list[str], list[str], list[str]]:
     gates = [f"/gates/{gate.pk}/" for gate in Gate.objects.order_by("id")]
     gates += [f"{gates[0]}alike/", f"{gates[0]}facts/"]
     details = [f"/runs/{doubt.ref}/", f"/runs/{undone.ref}/", f"/effects/{doubt.ref}:pay/"]
-    return ["/gates/", "/runs/", "/ledger/", "/tools/"], gates, details
+    details.append(f"/runs/{undone.ref}/compensation/")
+    return ["/gates/", "/runs/", "/doubts/", "/compensation/", "/ledger/", "/tools/"], gates, details
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -91,7 +92,7 @@ def test_a_fresh_installation_has_whole_pages_too(theme: str, cast: Cast) -> Non
     found = []
     for name in ("sven", "marta"):
         page = cast.enters(name, color_scheme=theme)
-        for path in ("/", "/gates/", "/runs/", "/ledger/", "/tools/"):
+        for path in ("/", "/gates/", "/runs/", "/doubts/", "/compensation/", "/ledger/", "/tools/"):
             page.goto(path)
             found += violations(page, theme)
     assert found == []

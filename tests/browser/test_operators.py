@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.contrib.sessions.models import Session
 from playwright.sync_api import Page, expect
@@ -45,7 +47,8 @@ def test_an_operator_holds_releases_and_cancels_knowing_what_follows(cast: Cast,
     assert (run.state, desk.effects(run), vendor.book()) == ("cancelled", {"pay": "withdrawn"}, [])
 
 
-def test_an_operator_settles_a_doubt_by_the_vendors_own_receipt(cast: Cast, vendor: Vendor) -> None:
+def two_fit(vendor: Vendor) -> tuple[Run, list[str]]:
+    """A run of which a refund of 23.40 was not answered, while the vendor has made two of that amount."""
     charge = vendor.seed_charge("90.00", "EUR")
     vendor.seed_order("8812", "90.00", "EUR", charge=charge)
     vendor.fault("error", method="POST", path="/v1/refunds", times=1, acts=False, saved=True)
@@ -53,6 +56,11 @@ def test_an_operator_settles_a_doubt_by_the_vendors_own_receipt(cast: Cast, vend
     made = [vendor.client().v1.refunds.create({"charge": charge, "amount": 2340}).id for _ in range(2)]
     desk.time_passes(minutes=10)
     recovery.sweep()
+    return run, made
+
+
+def test_an_operator_settles_a_doubt_by_the_vendors_own_receipt(cast: Cast, vendor: Vendor) -> None:
+    run, made = two_fit(vendor)
     desk.drive(run)
     page = cast.enters("sven")
     page.goto(f"/runs/{run.ref}/")
@@ -65,6 +73,34 @@ def test_an_operator_settles_a_doubt_by_the_vendors_own_receipt(cast: Cast, vend
     expect(page.get_by_text("Recorded, under your name")).to_be_visible()
     desk.drive(run)
     assert (run.state, run.effects.get().receipt_id) == ("completed", made[1])
+
+
+def test_of_a_large_doubt_one_person_proposes_and_the_open_page_of_another_hears_of_it(
+    cast: Cast, vendor: Vendor, settings: Any
+) -> None:
+    settings.VERDICT_ALONE_LIMIT = 20
+    run = desk.drive(two_fit(vendor)[0])
+    key = run.effects.get().key
+    sven, marta = cast.enters("sven"), cast.enters("marta")
+    sven.goto("/doubts/")
+    sven.get_by_role("link", name="Refund 23.40 EUR").click()
+    other = cast.enters("sven")
+    other.goto(f"/effects/{key}/")
+    other.get_by_label("How do you know?").fill("half a sen")
+    sven.get_by_role("radio", name="Candidate A").check()
+    sven.get_by_role("radio", name="It happened").first.check()
+    sven.get_by_label("How do you know?").fill("Made by our own key.")
+    sven.get_by_role("button", name="Propose the verdict").click()
+    expect(sven.get_by_text("Proposed, under your name.")).to_be_visible()
+    expect(other.get_by_text("Sven Adler has proposed a verdict meanwhile: happened.")).to_be_visible()
+    expect(other.get_by_label("How do you know?")).to_have_value("half a sen")
+    marta.goto(f"/effects/{key}/")
+    expect(marta.get_by_text("Sven Adler has proposed: happened")).to_be_visible()
+    marta.get_by_role("radio", name="It happened").first.check()
+    marta.get_by_label("How do you know?").fill("Their dashboard says so too.")
+    marta.get_by_role("button", name="Record the verdict").click()
+    expect(marta.get_by_text("Recorded, under your name")).to_be_visible()
+    assert desk.drive(run).state == "completed"
 
 
 def test_it_can_not_be_said_too_early_that_it_did_not_happen(cast: Cast, vendor: Vendor) -> None:
