@@ -19,7 +19,7 @@ from approvals.queries.readings import Work
 from approvals.templatetags.interlock import span
 from approvals.versions import versions
 from durable import migrations as engines
-from durable import plan
+from durable import plan, vault
 from durable.clock import db_now
 from durable.models import Stop
 
@@ -84,6 +84,7 @@ def overview(now: datetime | None = None) -> dict[str, Any]:
         _part("Versions", "versions", _versions),
         _part("Stop orders", "player-pause", _stops),
     ]
+    parts.append(_part("For machines", "robot", lambda part: _ready(part, parts)))
     troubles = [trouble for part in parts for trouble in part.troubles]
     failing = [Trouble(f"{part.name} can't be read.", part.failing) for part in parts if part.failing]
     return {"parts": parts, "troubles": failing + troubles, "now": now}
@@ -254,6 +255,25 @@ def _versions(part: Part) -> None:
 
 def _newest(path: Any) -> str:
     return max((module.name for module in iter_modules(path)), default="")
+
+
+def _ready(part: Part, others: list[Part]) -> None:
+    """What the two health addresses say now, from what has been read already."""
+    away = [one.name.lower() for one in others if one.failing and one.name in ("Broker", "Database")]
+    try:
+        vault.prove()
+    except vault.WrongKey as error:
+        away.append("the key")
+        part.troubles.append(Trouble(str(error), "Correct INTERLOCK_SEAL_KEY and restart."))
+    part.facts = [
+        ("/healthz", "200: this process is alive"),
+        (
+            "/readyz",
+            f"503: {' and '.join(away)} can't be used"
+            if away
+            else "200: database, broker and key can be used",
+        ),
+    ]
 
 
 def _stops(part: Part) -> None:

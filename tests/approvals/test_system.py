@@ -107,6 +107,8 @@ def test_a_part_that_does_not_answer_is_shown_as_failing_beside_the_others(
     page = sign_in(factories.person("olga")).get(reverse("system"))
     failing = {part.name for part in page.context["parts"] if part.failing}
     assert (page.status_code, failing) == (200, {"Broker", "Database"})
+    facts = {name: value for part in page.context["parts"] for name, value in part.facts}
+    assert facts["/readyz"] == "503: broker and database can't be used"
     assert "Work and workers" in page.content.decode() and "secret" not in page.content.decode()
     found = figures_of(metrics.text())
     assert found['interlock_part_failed{part="broker"}'] == 1
