@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from approvals import opened
@@ -70,22 +71,33 @@ def listing(run: Run, effect_key: str | None = None) -> dict[str, Any]:
     rows = list(found.select_related("detail__sealed").order_by("-no")[:SHOWN])
     key = _key(run) if any(hasattr(row, "detail") for row in rows) else None
     total = found.count() if len(rows) == SHOWN else len(rows)
-    who = actors.names(row.actor for row in rows)
+    who = actors.names([*(row.actor for row in rows), *_named(rows)])
     lines = [
-        _line(newer, row, older, key) | {"who": who[row.actor], "effect": "" if effect_key else _short(row)}
+        _line(newer, row, older, key, who)
+        | {"who": who[row.actor], "effect": "" if effect_key else _short(row)}
         for newer, row, older in zip([None, *rows], rows, [*rows[1:], None], strict=False)
     ]
     return {"log": lines, "log_total": total}
 
 
+def _named(rows: Iterable[LedgerEvent]) -> list[str]:
+    """Whom events name beside who made them: the owner of a doubt, the first of two people who agree."""
+    found = [json.loads(row.body) for row in rows if row.kind in (EventKind.VERDICT, EventKind.LEFT_IN_DOUBT)]
+    return [body[field] for body in found for field in ("owner", "proposed_by") if field in body]
+
+
 def _line(
-    newer: LedgerEvent | None, row: LedgerEvent, older: LedgerEvent | None, key: bytes | None
+    newer: LedgerEvent | None,
+    row: LedgerEvent,
+    older: LedgerEvent | None,
+    key: bytes | None,
+    who: Mapping[str, str],
 ) -> dict[str, Any]:
     idle = 0.0 if older is None else (row.at - older.at).total_seconds()
     new_day = newer is None or newer.at.date() != row.at.date()
     return {
         "kind": row.kind,
-        "text": _text(row),
+        "text": _text(row, who),
         "said": _words(row, key),
         "effect_key": row.effect_key,
         "at": row.at,
@@ -99,7 +111,7 @@ def _short(row: LedgerEvent) -> str:
     return row.effect_key.removeprefix(f"{row.run_ref}:")
 
 
-def _text(row: LedgerEvent) -> str:
+def _text(row: LedgerEvent, who: Mapping[str, str]) -> str:
     try:
         text = _TEXTS.get(EventKind(row.kind)) or row.kind
     except ValueError:
@@ -110,9 +122,13 @@ def _text(row: LedgerEvent) -> str:
     if row.kind in (EventKind.VERDICT, EventKind.VERDICT_PROPOSED):
         text += f": {body.get('verdict', '')}"
         text += f", by {body['receipt']}" if body.get("receipt") else ""
-        text += f" (proposed by {body['proposed_by']})" if body.get("proposed_by") else ""
+        text += (
+            f" (proposed by {who.get(body['proposed_by'], body['proposed_by'])})"
+            if body.get("proposed_by")
+            else ""
+        )
     if row.kind == EventKind.LEFT_IN_DOUBT:
-        text += f" with {body.get('owner', '')}"
+        text += f" with {who.get(body.get('owner', ''), 'nobody')}"
     return text
 
 

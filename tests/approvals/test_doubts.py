@@ -117,6 +117,8 @@ def test_another_persons_equal_verdict_settles_it(olga: Client, large: Effect, s
     assert say(alice, large, "happened", receipt="po_77").status_code == 303
     large.refresh_from_db()
     assert (large.state, large.receipt_id) == ("applied", "po_77")
+    page = alice.get(reverse("effect", args=[large.key])).content.decode()
+    assert "gave a verdict: happened (proposed by Olga)" in page
     event = LedgerEvent.objects.get(effect_key=large.key, kind="verdict")
     assert event.actor == "alice" and '"proposed_by":"olga"' in event.body
 

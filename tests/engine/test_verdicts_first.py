@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from durable import recovery, verdicts
+from durable import doubts, recovery, verdicts
 from durable.errors import Conflict, NotFound
 from durable.states import RunState
 from tests.engine import desk, people, tools
@@ -44,6 +44,15 @@ def test_the_sweeper_and_a_person_settle_an_effect_once(vendor: Vendor) -> None:
     assert desk.effects(run) == {"pay": "applied"}
     with pytest.raises(Conflict, match="applied, settled by sweeper"):
         verdicts.happened(key(run), receipt_id="re_1", **WHY)
+
+
+def test_what_the_sweeper_hears_of_a_doubt_stands_beside_the_question(vendor: Vendor) -> None:
+    run = doubtful(vendor, tools.unkeyed)
+    desk.time_passes(hours=1)
+    recovery.sweep()
+    assert desk.effects(run) == {"pay": "in doubt"}
+    asked = doubts.question(doubts.find(key(run)))
+    assert asked is not None and asked.detail["heard"] == "nothing of ours" and asked.detail["heard_at"]
 
 
 @pytest.mark.parametrize("act", [verdicts.did_not, verdicts.ask_again, verdicts.acknowledge])
