@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.contrib.auth.models import User
-from django.utils import timezone
 
-from approvals import differences
+from approvals import differences, moments
 from approvals.errors import Decided, Expired, Stale
 from approvals.models import Decision, Gate
 from approvals.states import FINAL_VALUES, LIVE, PAST, GateState, Verdict
@@ -16,10 +15,8 @@ from durable.models import Effect
 
 
 def moment(at: datetime) -> str:
-    """Return a moment in words, with its zone, and with its day where that is not today: `12:00:03 UTC`."""
-    at = at.astimezone(UTC)
-    day = "" if at.date() == timezone.now().astimezone(UTC).date() else f" on {at.day} {at:%b %Y}"
-    return f"{at:%H:%M:%S} UTC{day}"
+    """Return a moment in words, to the second, with its zone, and its day where that is not today: `12:00:03 UTC`."""
+    return moments.exact(at)
 
 
 def name(person: User) -> str:

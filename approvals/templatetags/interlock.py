@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from approvals import appearance, payload
+from approvals import appearance, moments, payload
 from approvals import visible as text_view
 from durable.errors import Invalid
 from durable.money import from_minor
@@ -86,19 +86,19 @@ def when(context: template.Context, moment: datetime | None, form: str = "full")
     elif form == "age":
         shown = span(now - moment)
     else:
-        shown = _clock(timezone.localtime(moment), timezone.localtime(now), form)
+        shown = _clock(moment, now, form)
     beside = format_html(' <span class="second">{}</span>', away) if form == "full" else ""
+    local = timezone.localtime(moment)
+    whole = f"{local.day} {local:%b %Y, %H:%M:%S} {local.tzname()}"
     machine = moment.astimezone(UTC).isoformat(timespec="seconds")
-    return format_html('<time datetime="{0}" title="{0}">{1}</time>{2}', machine, shown, beside)
+    return format_html('<time datetime="{}" title="{}">{}</time>{}', machine, whole, shown, beside)
 
 
-def _clock(local: datetime, now: datetime, form: str) -> str:
+def _clock(moment: datetime, now: datetime, form: str) -> str:
     """`14:20 CET` today, `24 Nov 2026, 16:02 CET` else; `clock` is for lists that name the day themselves."""
     if form == "clock":
-        return f"{local:%H:%M:%S}"
-    year = "" if local.year == now.year else f" {local.year}"
-    day = "" if local.date() == now.date() else f"{local.day} {local:%b}{year}, "
-    return f"{day}{local:%H:%M}" if form == "short" else f"{day}{local:%H:%M} {local.tzname()}"
+        return f"{timezone.localtime(moment):%H:%M:%S}"
+    return moments.absolute(moment, now, zone=form != "short")
 
 
 def distance(delta: timedelta) -> str:

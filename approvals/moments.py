@@ -1,0 +1,20 @@
+"""The one form in which a moment is written: `16:02 UTC` today, else `24 Nov, 16:02 UTC`, with the year of another."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.utils import timezone
+
+
+def absolute(at: datetime, now: datetime | None = None, *, clock: str = "%H:%M", zone: bool = True) -> str:
+    """Return a moment in the console's zone, with as much of its day as `now` (or this machine's clock) leaves open."""
+    local, today = timezone.localtime(at), timezone.localtime(now or timezone.now())
+    year = "" if local.year == today.year else f" {local.year}"
+    day = "" if local.date() == today.date() else f"{local.day} {local:%b}{year}, "
+    return f"{day}{local.strftime(clock)}{f' {local.tzname()}' if zone else ''}"
+
+
+def exact(at: datetime) -> str:
+    """Return a moment whole and to the second, for sentences that outlive their day."""
+    return absolute(at, clock="%H:%M:%S")
