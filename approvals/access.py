@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, Permission, User
+from django.core.exceptions import PermissionDenied
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 
 from approvals import hands
-from approvals.capabilities import ROLES, Capability
+from approvals.capabilities import PERMISSIONS, ROLES, Capability
 from approvals.errors import Refused
 from approvals.models import Gate
 from approvals.states import Verdict
@@ -43,6 +44,12 @@ def capabilities(user: User | AnonymousUser) -> frozenset[Capability]:
 def may(user: User | AnonymousUser, capability: Capability) -> bool:
     """Whether the person may do this one thing."""
     return capability in capabilities(user)
+
+
+def check(user: User | AnonymousUser, capability: Capability) -> None:
+    """Raise PermissionDenied, in words that name the right, where the person may not do this."""
+    if not may(user, capability):
+        raise PermissionDenied(f"It needs the right to {dict(PERMISSIONS)[capability.value]}.")
 
 
 def actor(user: User) -> str:

@@ -173,7 +173,7 @@ SERVESTATIC_USE_FINDERS = SERVESTATIC_AUTOREFRESH = not _HASHED
 
 # Doors.
 _HTTPS = PUBLIC_URL.startswith("https:")
-CSRF_FAILURE_VIEW = "approvals.views.doors.csrf_failure"
+CSRF_FAILURE_VIEW = "approvals.views.refusals.csrf_failure"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],

@@ -7,7 +7,6 @@ from http import HTTPStatus
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.urls import reverse
 
@@ -30,8 +29,7 @@ def _command(noun: str, done: str, command: Command) -> Callable[..., HttpRespon
     @door("POST")
     def view(request: SignedIn, ref: str) -> HttpResponse:
         found = access.get_run(request.user, ref)
-        if not access.may(request.user, act.needs):
-            raise PermissionDenied("Your role does not include the right to do this to a run.")
+        access.check(request.user, act.needs)
         form = act.form(request.POST)
         if not form.is_valid():
             return show(request, found, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))

@@ -7,15 +7,12 @@ from functools import wraps
 from typing import Any, Protocol, cast
 
 from django.contrib.auth.models import User
-from django.contrib.auth.views import redirect_to_login
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
-from django.shortcuts import render
-from django.utils.http import url_has_allowed_host_and_scheme
 
 from approvals import access, catalogue
 from approvals.capabilities import Capability
 from approvals.htmx import HtmxHttpRequest
+from approvals.views import refusals
 from durable.errors import NotFound
 from durable.text import mend
 
@@ -46,9 +43,9 @@ def door(*methods: str, needs: Capability | None = None) -> Callable[[View], Cal
             if request.method not in allowed:
                 return HttpResponseNotAllowed(allowed)
             if not isinstance(request.user, User):
-                return redirect_to_login(_return_path(request))
-            if needs is not None and not access.may(request.user, needs):
-                raise PermissionDenied("Your role does not include the right for this page.")
+                return refusals.stranger(request)
+            if needs is not None:
+                access.check(request.user, needs)
             if any(isinstance(value, str) and mend(value) != value for value in kwargs.values()):
                 raise Http404("no such address")  # no database could hold it
             catalogue.load()
@@ -65,21 +62,3 @@ def door(*methods: str, needs: Capability | None = None) -> Callable[[View], Cal
 def query_text(request: HttpRequest, name: str) -> str:
     """A text from the address, made such that a database can look for it. Empty where there is none."""
     return mend(request.GET.get(name, "")).strip()
-
-
-def _return_path(request: HttpRequest) -> str:
-    """Where sign-in leads back to: the page that was asked for, or, after a POST, the page that it stood on."""
-    if request.method in ("GET", "HEAD"):
-        return request.get_full_path()
-    came_from = request.headers.get("Referer", "")
-    inside = url_has_allowed_host_and_scheme(
-        came_from, {request.get_host()}, require_https=request.is_secure()
-    )
-    return came_from.partition(request.get_host())[2] if inside else "/"
-
-
-def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """403 in words: the page is from another sign-in. Nothing was done, and reloading the page mends it."""
-    who = f" You are signed in as {request.user.get_username()} now." if request.user.is_authenticated else ""
-    words = f"This page is from before you signed in last, perhaps in another tab.{who} Go back, reload it, try again."
-    return render(request, "403.html", {"exception": words}, status=403)

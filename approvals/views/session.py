@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.contrib.auth import login
+from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+
+from approvals.views import kept
 
 
 class SignIn(LoginView):
-    """The one page for strangers."""
+    """The one page for strangers. What was typed for an act before it is offered again after it."""
 
     template_name = "registration/login.html"
-    redirect_authenticated_user = True
+
+    def get(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+        """Show the form, or lead on whoever has signed in already."""
+        return self._inside(request) or super().get(request, *args, **more)
+
+    def post(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+        """Let somebody in. Whoever has signed in meanwhile, in another tab, gets what was kept as well."""
+        return self._inside(request) or super().post(request, *args, **more)
+
+    def _inside(self, request: HttpRequest) -> HttpResponse | None:
+        if not request.user.is_authenticated:
+            return None
+        if typed := self._kept():
+            return kept.offered(request, typed, f"You are signed in as {request.user.get_username()}.")
+        return HttpResponseRedirect(self.get_success_url())
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        """Let the person in, and show them what they had typed, or lead them where they meant to go."""
+        typed = self._kept()
+        if typed is None:
+            return super().form_valid(form)
+        login(self.request, form.get_user())
+        return kept.offered(self.request, typed, "You are signed in.")
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """After a wrong password the text is still there."""
+        return {**super().get_context_data(**more), "kept": self.request.POST.get(kept.FIELD, "")}
+
+    def _kept(self) -> kept.Typed | None:
+        text = self.request.POST.get(kept.FIELD, "")
+        return kept.unpacked(text) if text else None
 
 
 class SignOut(LogoutView):

@@ -1,0 +1,98 @@
+"""Who may not is told which right is missing and who can give it; and what somebody typed is never lost."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from approvals.views import kept
+from durable.models import Run
+from tests import factories
+from tests.approvals.conftest import SignIn
+
+pytestmark = pytest.mark.django_db
+
+OURS = {"Sec-Fetch-Site": "same-origin"}
+WORDS = "The parcel never came back."
+
+
+def held(run: Run) -> bool:
+    run.refresh_from_db()
+    return run.held
+
+
+def field(page: str, name: str) -> str:
+    found = re.search(rf'name="{name}" value="([^"]*)"', page)
+    assert found, name
+    return unescape(found.group(1))
+
+
+def test_a_page_that_is_refused_names_the_right_and_who_gives_it(sign_in: SignIn) -> None:
+    User.objects.filter(pk=factories.person("ada").pk).update(first_name="Ada", last_name="Lindqvist")
+    page = sign_in(factories.person("charlie")).get(reverse("ledger")).content.decode()
+    assert "It needs the right to read the ledger." in page and "Nothing was changed." in page
+    assert "You are signed in as Charlie (No role)" in page and "Ada Lindqvist" in page
+
+
+def test_the_way_back_from_a_refusal_is_no_other_refusal(sign_in: SignIn) -> None:
+    gate = factories.gate()
+    rita = sign_in(factories.person("rita"))
+    page = rita.post(reverse("holds", args=[gate.effect.run.ref]), {"reason": "x"}).content.decode()
+    assert "It needs the right to hold, release, cancel" in page
+    way = re.search(r'class="btn btn-main" href="([^"]+)"', page)
+    assert way and rita.get(way.group(1)).status_code == 200
+    nowhere = sign_in(factories.person("charlie")).get("/").content.decode()
+    assert "btn-main" not in nowhere and "Sign out" in nowhere
+
+
+def test_what_a_stranger_typed_passes_through_the_sign_in_and_is_then_sent_by_hand() -> None:
+    run = factories.gate().effect.run
+    factories.person("olga")
+    address = reverse("holds", args=[run.ref])
+    client = Client()
+    door = client.post(address, {"reason": WORDS}, headers=OURS)
+    assert door.status_code == 403 and not held(run)
+    text = field(door.content.decode(), "kept")
+    wrong = client.post(reverse("sign-in"), {"username": "olga", "password": "no", "kept": text})
+    assert field(wrong.content.decode(), "kept") == text
+    inside = {"username": "olga", "password": factories.PASSWORD, "kept": text}
+    offered = client.post(reverse("sign-in"), inside)
+    assert WORDS in offered.content.decode() and f'action="{address}"' in offered.content.decode()
+    assert "no-store" in offered["Cache-Control"] and not held(run)
+    assert client.post(address, {"reason": WORDS}).status_code == 303 and held(run)
+
+
+def test_a_page_from_before_the_last_sign_in_keeps_the_text_and_says_who_is_here_now() -> None:
+    run = factories.gate().effect.run
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(factories.person("olga"))
+    answer = client.post(reverse("holds", args=[run.ref]), {"reason": WORDS}, headers=OURS)
+    page = answer.content.decode()
+    assert answer.status_code == 403 and not held(run)
+    assert WORDS in page and "You are signed in as Olga (Operator)." in page
+    again = {"reason": WORDS, "csrfmiddlewaretoken": field(page, "csrfmiddlewaretoken")}
+    assert client.post(reverse("holds", args=[run.ref]), again, headers=OURS).status_code == 303 and held(run)
+
+
+@pytest.mark.parametrize("sender", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://evil.example"}, {}])
+def test_no_other_site_can_have_its_words_offered(sender: dict[str, str]) -> None:
+    run = factories.gate().effect.run
+    olga = Client(enforce_csrf_checks=True)
+    olga.force_login(factories.person("olga"))
+    for client in (olga, Client()):
+        answer = client.post(reverse("holds", args=[run.ref]), {"reason": WORDS}, headers=sender)
+        assert WORDS not in answer.content.decode() and "kept" not in answer.content.decode()
+    forged = {"username": "olga", "password": factories.PASSWORD, "kept": "made:up:here"}
+    assert Client().post(reverse("sign-in"), forged).status_code == 302
+
+
+def test_a_password_is_never_kept() -> None:
+    client = Client(enforce_csrf_checks=True)
+    answer = client.post(reverse("sign-in"), {"username": "olga", "password": "secret word"}, headers=OURS)
+    assert answer.status_code == 403 and b"secret word" not in answer.content
+    assert kept.unpacked("") is None
