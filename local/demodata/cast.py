@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import accumulate
@@ -27,6 +27,7 @@ class Kind:
     effects: int = 1
     agent: str = "RefundDesk"
     limits: Budget = RefundDesk.budget
+    waits: bool = False  # at a gate that people can answer
 
 
 ENDED = (
@@ -51,9 +52,9 @@ ENDED = (
 )
 #: Runs of the last two days.
 RECENT = (
-    Kind(living.waits_for_yes, 30),
-    Kind(living.letter_waits, 20, 2),
-    Kind(living.asked_back, 4),
+    Kind(living.waits_for_yes, 30, waits=True),
+    Kind(living.letter_waits, 20, 2, waits=True),
+    Kind(living.asked_back, 4, waits=True),
     Kind(living.in_doubt, 4),
     Kind(living.stuck, 4, 0),
     Kind(living.held, 3, 0),
@@ -67,6 +68,8 @@ _ONE_RECENT_IN = 250
 #: Before the database was made: a story of `ENDED` takes less than the first, one of `RECENT` less than the second.
 _SETTLED, _RECENT, _FRESH = timedelta(days=4, hours=12), timedelta(hours=46), timedelta(hours=2)
 _PLAIN = 0  # the kind with one effect, that fills up to a stated number
+#: One kind of each number of effects.
+_LENGTHS = tuple({kind.effects: number for number, kind in enumerate(ENDED)}.values())
 
 
 @dataclass(frozen=True)
@@ -88,32 +91,84 @@ class Plan:
     @property
     def effects(self) -> int:
         """How many effects they come to."""
-        return sum(self.kinds.count(number) * kind.effects for number, kind in enumerate(KINDS))
+        return _effects(self.kinds)
+
+    @property
+    def gates(self) -> int:
+        """How many gates wait for people."""
+        return sum(self.kinds.count(number) for number, kind in enumerate(KINDS) if kind.waits)
 
 
-def plan(*, runs: int = 0, effects: int = 0, seed: int) -> Plan:
-    """Cast exactly so many runs, or so many effects. Raises ValueError for fewer than there are kinds of stories."""
+def plan(*, runs: int = 0, effects: int = 0, gates: int = 0, seed: int) -> Plan:
+    """Cast exactly so many runs, so many effects, so many gates that wait: those that are named; the rest follows.
+
+    Raises ValueError for fewer than there are kinds of stories, and for numbers that can't be had together.
+    """
     chance = random.Random(seed)
-    each = sum(kind.effects for kind in KINDS)
+    each = _effects(bytes(range(len(KINDS))))
     if (runs and runs < SMALLEST) or (effects and effects < each):
         raise ValueError(f"at least {SMALLEST} runs, or {each} effects: one of each kind of story")
     mean = sum(kind.share * kind.effects for kind in ENDED) / sum(kind.share for kind in ENDED)
-    about = runs or int(effects / mean)
-    first, last = range(len(ENDED)), range(len(ENDED), len(KINDS))
+    recent = _recent(chance, runs or int(effects / mean), gates)
+    first = bytes(range(len(ENDED)))
+    left, more = runs - len(first) - len(recent), effects - _effects(first + recent)
+    if (runs and left < 0) or (effects and more < 0):
+        raise ValueError(f"{gates} gates that wait need more runs than that")
+    if runs and effects:
+        past = _exactly(chance, left, more)
+    else:
+        past = bytes(_choose(chance, range(len(ENDED)), left) if runs else _until(chance, more))
+    return Plan(first + past + recent, len(recent))
+
+
+def _effects(kinds: bytes) -> int:
+    return sum(kinds.count(number) * kind.effects for number, kind in enumerate(KINDS))
+
+
+def _recent(chance: random.Random, about: int, gates: int) -> bytes:
+    """The runs of these days beside `about` others: at least one of each kind, with so many gates that wait, if any."""
+    last = range(len(ENDED), len(KINDS))
     more = max(about // _ONE_RECENT_IN - len(RECENT), 0)
-    recent = bytes(last) + bytes(_choose(chance, last, more))
-    if runs:
-        return Plan(
-            bytes(first) + bytes(_choose(chance, first, runs - len(first) - len(recent))) + recent,
-            len(recent),
-        )
-    left = effects - sum(KINDS[number].effects for number in bytes(first) + recent)
-    return Plan(bytes(first) + bytes(_until(chance, left)) + recent, len(recent))
+    if not gates:
+        return bytes(last) + bytes(_choose(chance, last, more))
+    waiting = [number for number in last if KINDS[number].waits]
+    others = [number for number in last if number not in waiting]
+    if gates < len(waiting):
+        raise ValueError(f"at least {len(waiting)} gates that wait: one of each kind of story")
+    share = sum(KINDS[number].share for number in others) / sum(kind.share for kind in RECENT)
+    chosen = _choose(chance, waiting, gates - len(waiting)) + _choose(chance, others, int(more * share))
+    chance.shuffle(chosen)
+    return bytes(last) + bytes(chosen)
 
 
-def _choose(chance: random.Random, among: range, count: int) -> list[int]:
+def _choose(chance: random.Random, among: Sequence[int], count: int) -> list[int]:
     weights = list(accumulate(KINDS[number].share for number in among))
     return chance.choices(among, cum_weights=weights, k=count)
+
+
+def _exactly(chance: random.Random, runs: int, effects: int) -> bytes:
+    """So many ended runs that come to exactly so many effects: in their shares, but for the long ones that it takes.
+
+    What is then missing or too much is made up by letting single runs tell a longer or a shorter story.
+    """
+    usual, long = range(len(ENDED) - 1), len(ENDED) - 1
+    weight = sum(ENDED[number].share for number in usual)
+    mean = sum(ENDED[number].share * ENDED[number].effects for number in usual) / weight
+    many = round(min(max((effects / max(runs, 1) - mean) / (ENDED[long].effects - mean), 0), 1) * runs)
+    kinds = _choose(chance, usual, runs - many) + [long] * many
+    chance.shuffle(kinds)
+    missing = effects - _effects(bytes(kinds))
+    for place, number in enumerate(kinds):
+        here = ENDED[number].effects
+        other = min(_LENGTHS, key=lambda one: abs(missing - ENDED[one].effects + here))
+        if missing and abs(missing - ENDED[other].effects + here) < abs(missing):
+            kinds[place] = other
+            missing -= ENDED[other].effects - here
+    if missing:
+        raise ValueError(
+            f"{runs} ended runs come to 0 to {runs * ENDED[long].effects} effects, not to {effects}"
+        )
+    return bytes(kinds)
 
 
 def _until(chance: random.Random, effects: int) -> Iterator[int]:

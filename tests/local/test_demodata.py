@@ -171,6 +171,32 @@ def test_the_size_is_the_one_that_was_asked_for(size: str, number: int) -> None:
     assert (len(made.kinds) if size == "runs" else made.effects) == number
 
 
+@pytest.mark.parametrize(
+    ("runs", "effects", "gates"),
+    [(1_000, 5_000, 200), (300, 3_000, 3), (1_000, 300, 9), (2_000, 2_000, 0), (5_000, 7_777, 40)],
+)
+def test_runs_effects_and_gates_are_had_together(runs: int, effects: int, gates: int) -> None:
+    made = cast.plan(runs=runs, effects=effects, gates=gates, seed=3)
+
+    assert (len(made.kinds), made.effects) == (runs, effects)
+    assert made.gates == gates or not gates
+
+
+@pytest.mark.parametrize(
+    "sizes", [{"runs": 100, "effects": 5_000}, {"runs": 100, "gates": 90}, {"runs": 100, "gates": 2}]
+)
+def test_numbers_that_can_not_be_had_together_are_refused(sizes: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=r"gates|effects"):
+        cast.plan(**sizes, seed=1)
+
+
+def test_as_many_gates_wait_as_were_asked_for() -> None:
+    call_command("demodata", runs=90, effects=200, gates=12, processes=0, verbosity=0)
+
+    assert (Run.objects.count(), Effect.objects.count()) == (90, 200)
+    assert Gate.objects.filter(state__in=("open", "asked back")).count() == 12
+
+
 def test_a_seed_makes_the_same_rows_again_but_for_keys_and_what_they_seal() -> None:
     first, again, other = (dict(tables(seed)) for seed in (1, 1, 2))
 

@@ -9,6 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.dateparse import parse_datetime
 
+_SIZES = ("runs", "effects", "gates")
+
 
 class Command(BaseCommand):
     help = (
@@ -17,9 +19,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        size = parser.add_mutually_exclusive_group(required=True)
-        size.add_argument("--runs", type=int, default=0, metavar="N", help="so many runs")
-        size.add_argument("--effects", type=int, default=0, metavar="N", help="so many effects")
+        parser.add_argument("--runs", type=int, default=0, metavar="N", help="so many runs")
+        parser.add_argument("--effects", type=int, default=0, metavar="M", help="so many effects")
+        parser.add_argument("--gates", type=int, default=0, metavar="G", help="so many gates that wait")
         parser.add_argument(
             "--years", type=float, default=1.0, metavar="Y", help="years of history (default 1)"
         )
@@ -41,10 +43,14 @@ class Command(BaseCommand):
         until = parse_datetime(options["until"]) if options["until"] else datetime.now(UTC)
         if until is None or until.utcoffset() is None:
             raise CommandError("--until must be a moment with a time zone, such as 2026-03-01T12:00:00Z")
+        if not (options["runs"] or options["effects"]) or min(options[name] for name in _SIZES) < 0:
+            raise CommandError(
+                "say how large: --runs, --effects or both, as positive numbers; --gates beside them"
+            )
         if not 0.05 <= options["years"] <= 50:
             raise CommandError("--years must be from 0.05 to 50")
         try:
-            cast = plan(runs=options["runs"], effects=options["effects"], seed=options["seed"])
+            cast = plan(**{name: options[name] for name in _SIZES}, seed=options["seed"])
             order = load.Order(cast, options["seed"], options["years"], until, options["processes"])
             made = load.fill(order, self.stdout.write)
         except (ValueError, load.InUse) as error:
