@@ -114,7 +114,7 @@ class Vendor:
 def phase(module: str, function: str, *words: object) -> Figures | None:
     """Call a function of a module in a process of its own; return what it reported, None where it died on purpose."""
     argv = [sys.executable, "-m", "tests.bench.cell", module, function, *map(str, words)]
-    ended = subprocess.run(argv, stdout=subprocess.PIPE, timeout=900, check=False)
+    ended = subprocess.run(argv, stdout=subprocess.PIPE, timeout=PATIENCE, check=False)
     for line in ended.stdout.decode().splitlines():
         if line.startswith("RESULT "):
             found: Figures = json.loads(line.removeprefix("RESULT "))
@@ -124,6 +124,8 @@ def phase(module: str, function: str, *words: object) -> Figures | None:
     return None
 
 
+#: Seconds that a phase may take; a hundred runs a second are filled in at least.
+PATIENCE = 900 + int(os.environ.get("BENCH_RUNS", "0")) / 100
 #: How a process ends that dies on purpose.
 DIED = 9
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from tests.bench import costing, growing, resuming
+from tests.bench import costing, growing, paging, resuming
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,16 @@ _LARGE = (
     Row("reading all", "ms", more=False),
 )
 
+_PAGES = (
+    *(
+        Row(f"{page}, {what}", "" if what == "queries" else "ms", more=False)
+        for page in paging.PAGES
+        for what in paging.FIGURES
+    ),
+    Row("open pages", "% of a core", more=False),
+    Row("inbox, first paint", "ms", more=False),
+)
+
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
         "steps": Measure("Runs of 200 small steps", _STEPS),
@@ -120,6 +130,10 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "starts": Measure("From a start to the first step, and 2,000 starts", _STARTS),
         "workers": Measure("16 runs of 200 small steps in one worker of 1, 2, 4 or 8 children", _WORKERS),
         "cost": Measure("What one step, and a step with an effect, make the server do (synchronous)", _COST),
+        "pages": Measure(
+            f"The console on {paging.RUNS:,} runs, {paging.EFFECTS:,} effects and {paging.GATES} gates that wait",
+            _PAGES,
+        ),
         "idle": Measure(
             "A worker that has nothing to do, with beat and sweeper; then 1,000 runs that wait", _IDLE
         ),
