@@ -22,7 +22,7 @@ from durable.errors import CannotSay
 from durable.journal import ENGINE
 from durable.ledger import outcome
 from durable.models import Effect, Run, Wait
-from durable.models.fields import Clock
+from durable.models.fields import Clock, Moment
 from durable.reconcile import Adopt, Doubt, judge, look, pause
 from durable.states import UNSETTLED, EffectState, RunState, WaitKind, WaitState
 from durable.transitions import close_wait, lock_run
@@ -101,7 +101,7 @@ def _let_go(wait: Wait) -> None:
 
 
 def _due_waits() -> QuerySet[Wait]:
-    due = Wait.objects.filter(state=WaitState.OPEN.value, deadline__lte=Clock()).select_related("run")
+    due = Wait.objects.filter(state=WaitState.OPEN.value, deadline__lte=Moment()).select_related("run")
     return due.order_by("deadline", "id")
 
 
@@ -137,7 +137,7 @@ def _stretch(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 
 def _doubts() -> QuerySet[Effect]:
-    due = Effect.objects.filter(state=EffectState.IN_DOUBT.value, next_look_at__lte=Clock())
+    due = Effect.objects.filter(state=EffectState.IN_DOUBT.value, next_look_at__lte=Moment())
     return due.select_related("run", "payload").order_by("next_look_at", "id")
 
 
@@ -200,7 +200,7 @@ def silent() -> dict[str, tuple[int, datetime]]:
         state__in=[s.value for s in UNSETTLED],
         open_sends__gt=0,
         looks__gte=SILENT_LOOKS,
-        last_sent_at__lt=Clock() - SILENT_FOR,
+        last_sent_at__lt=Moment() - SILENT_FOR,
     )
     found = open_ones.values_list("vendor").annotate(Count("id"), Min("last_sent_at")).order_by("vendor")
     return {vendor: (count, since) for vendor, count, since in found}

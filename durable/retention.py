@@ -15,7 +15,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from durable import clock, journal, runs
 from durable.beats import committing
 from durable.models import Checkpoint, Frozen, Run
-from durable.models.fields import Clock
+from durable.models.fields import Moment
 from durable.states import ENDED, EventKind, RunState
 from durable.transitions import lock_run
 
@@ -40,7 +40,7 @@ class Pruned:
 
 def prunable(keep: timedelta = KEEP) -> QuerySet[Run]:
     """Return the ended runs that still hold intermediates older than `keep`."""
-    ended = Run.objects.filter(state__in=[s.value for s in ENDED], ended_at__lt=Clock() - keep)
+    ended = Run.objects.filter(state__in=[s.value for s in ENDED], ended_at__lt=Moment() - keep)
     frozen = Exists(_stale().filter(run=OuterRef("pk")))
     return ended.filter(Exists(_doomed().filter(run=OuterRef("pk"))) | frozen).order_by("ended_at", "id")
 

@@ -14,7 +14,7 @@ from approvals.capabilities import Capability
 from approvals.queries import behind, doubts, pages, runs, words
 from approvals.queries.pictures import soon
 from durable.models import Effect, Run
-from durable.models.fields import Clock
+from durable.models.fields import Moment
 from durable.states import RunState
 
 #: Suspended without an open wait is looked for among the latest only: there may be a million suspended runs.
@@ -32,7 +32,7 @@ def read(user: User, now: datetime) -> dict[str, Any]:
             "queued": runs.filtered(RunState.QUEUED, ""),
             "stuck": behind.stuck(),
             "doubtful": behind.doubtful(),
-            "late": runs.filtered(RunState.QUEUED, "").filter(due_at__lt=Clock() - runs.LATE),
+            "late": runs.filtered(RunState.QUEUED, "").filter(due_at__lt=Moment() - runs.LATE),
             "sleeping": _lonely(),
         }
     if Capability.SEE_GATES in held:
@@ -53,7 +53,7 @@ def read(user: User, now: datetime) -> dict[str, Any]:
 
 def _lonely() -> QuerySet[Run]:
     """Suspended without an open wait, among the latest: the sweeper wakes them, unless it is not there itself."""
-    lately = runs.filtered(RunState.SUSPENDED, "").filter(changed_at__gt=Clock() - _LATELY)
+    lately = runs.filtered(RunState.SUSPENDED, "").filter(changed_at__gt=Moment() - _LATELY)
     return lately.exclude(runs.having_any())
 
 

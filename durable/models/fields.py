@@ -16,6 +16,15 @@ class Clock(Func):
     output_field = models.DateTimeField()
 
 
+class Moment(Func):
+    """The same clock's moment at which the statement began: one for all rows, so that an index can find what is before
+    it. For lists of what is due; whatever fences something asks `Clock`, row by row.
+    """
+
+    template = "statement_timestamp()"
+    output_field = models.DateTimeField()
+
+
 def state_field(default: StrEnum | None = None, **options: object) -> models.TextField[str, str]:
     """A text column that holds a state; `one_of` gives the check that goes with it."""
     if default is not None:

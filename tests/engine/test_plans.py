@@ -8,9 +8,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from approvals import policy
+from durable import recovery, retention
 from durable.author import Budget, Money, Next, RunContext, step
 from durable.ledger import statements
 from durable.states import RunState
@@ -50,3 +51,11 @@ def test_no_statement_of_a_run_compares_with_an_array_of_values(module: ModuleTy
     # In a large table a plan for any array looks dearer than one for this array: it would be made again each time.
     texts = [value for value in vars(module).values() if isinstance(value, str)]
     assert [text for text in texts if re.search(r"(ANY|ALL) ?\(%\(", text)] == []
+
+
+def test_what_is_due_is_found_by_its_moment_and_not_by_looking_at_all_that_waits() -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        for due, column in ((recovery._due_waits(), "deadline"), (retention.prunable(), "ended_at")):
+            plan = due.order_by(column).explain()
+            assert re.search(rf"Index Cond: .*{column} <", plan), plan
