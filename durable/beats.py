@@ -6,13 +6,29 @@ what follows be shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from django.db import InternalError, OperationalError, connection, transaction
 from psycopg.errors import IdleInTransactionSessionTimeout
 
 from durable import faults
+
+_beside: ContextVar[Callable[[], None] | None] = ContextVar("beside", default=None)
+
+
+@contextmanager
+def beside(write: Callable[[], None]) -> Iterator[None]:
+    """Let the one command of this block commit together with what `write` writes: both are kept, or neither.
+
+    What it raises undoes the command. It is called last, so whatever it locks comes after the engine's own locks.
+    """
+    token = _beside.set(write)
+    try:
+        yield
+    finally:
+        _beside.reset(token)
 
 
 @contextmanager
@@ -24,6 +40,9 @@ def committing(beat: str) -> Iterator[None]:
     try:
         with transaction.atomic(durable=True):
             yield
+            also = _beside.get() if beat == "command" else None
+            if also is not None:
+                also()
             faults.point(f"{beat}.before_commit")
     except InternalError as error:
         if isinstance(error.__cause__, IdleInTransactionSessionTimeout):
