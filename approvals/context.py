@@ -18,11 +18,16 @@ _ITEMS = (
     ("gates", "Inbox", "inbox", Capability.SEE_GATES),
     ("runs", "Runs", "stack-2", Capability.SEE_RUNS),
     ("doubts", "In doubt", "zoom-question", Capability.SEE_LEDGER),
+    ("stuck", "Stuck", "alert-triangle", Capability.STEER_RUNS),
     ("ledger", "Ledger", "database", Capability.SEE_LEDGER),
     ("compensation", "Compensation", "arrow-back-up", Capability.SEE_RUNS),
     ("tools", "Tools", "tools", Capability.SEE_TOOLS),
     ("system", "System", "activity", Capability.SEE_SYSTEM),
 )
+
+
+#: Entries that open a list by a query: the address's name, and the query, which is also what their badge counts.
+_QUERIES = {"stuck": ("runs", "status:stuck")}
 
 
 def has_home(held: frozenset[Capability]) -> bool:
@@ -37,11 +42,24 @@ def _counts(user: User, held: frozenset[Capability]) -> dict[str, str]:
     if Capability.SEE_GATES in held and known is None:
         lists["gates"] = inbox.live(user)
     if Capability.STEER_RUNS in held:
-        lists["runs"] = runs.filtered(runs.STUCK, "")
+        lists["stuck"] = runs.filtered(runs.STUCK)
     if Capability.SEE_LEDGER in held:
         lists["doubts"] = doubts.in_doubt()
     counted = dict(zip(lists, map(pages.words, pages.counts(list(lists.values()))), strict=True))
     return counted if known is None else {"gates": pages.words(known), **counted}
+
+
+def _leads(request: HttpRequest, entry: str) -> dict[str, Any]:
+    """Where an entry leads, and whether that is where the person is: a list's address is its query as well."""
+    name, query = _QUERIES.get(entry, (entry, ""))
+    here = request.resolver_match is not None and request.resolver_match.url_name == name
+    asked = request.GET.get("q", "")
+    others = [q for at, q in _QUERIES.values() if at == name and q != query]
+    return {
+        "url_name": name,
+        "query": query,
+        "current": here and (asked == query if query else asked not in others),
+    }
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
@@ -54,11 +72,15 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     held = access.capabilities(user)
     counts = _counts(user, held)
     items = [
-        {"url_name": name, "label": label, "icon": icon, "count": counts.get(name)}
+        {"label": label, "icon": icon, "count": counts.get(name), **_leads(request, name)}
         for name, label, icon, needs in _ITEMS
         if needs in held
     ]
-    home = [{"url_name": "home", "label": "Today", "icon": "home", "count": None}] if has_home(held) else []
+    home = (
+        [{"label": "Today", "icon": "home", "count": None, **_leads(request, "home")}]
+        if has_home(held)
+        else []
+    )
     return {
         "nav": [{"title": "", "items": home + items}] if home + items else [],
         "role": access.role(user),

@@ -137,6 +137,30 @@ class StateForm(ReasonForm):
     )
 
 
+class BulkDraftForm(forms.Form):
+    """An act on many runs: on those whose boxes are ticked, on `all` that the query finds, or `again` after an act."""
+
+    act = forms.CharField(required=False, max_length=40)
+    all = forms.BooleanField(required=False)
+    q = forms.CharField(required=False, max_length=500)
+    again = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+
+    def clean(self) -> dict[str, Any]:
+        """The ids of the ticked runs come as they are: those that no run has are not found."""
+        data = super().clean() or self.cleaned_data
+        data["run"] = self.data.getlist("run")[:200] if hasattr(self.data, "getlist") else []
+        if not data.get("again") and not data.get("act"):
+            self.add_error("act", "choose what to do with the runs")
+        return data
+
+
+class RunViewForm(forms.Form):
+    """A name for the query of the runs list."""
+
+    name = forms.CharField(max_length=40)
+    q = forms.CharField(required=False, max_length=500)
+
+
 class VerdictForm(ReasonForm):
     """What became of an effect in doubt: the verdict, its evidence, and for "can't tell" who looks again, and when."""
 

@@ -7,8 +7,8 @@ from django.db import models
 from django.db.models import Q
 
 from approvals.capabilities import PERMISSIONS
-from approvals.states import FINAL_VALUES, LIVE_VALUES, GateState, Verdict
-from durable.models import Effect, Sealed, Wait
+from approvals.states import FINAL_VALUES, LIVE_VALUES, BulkState, GateState, Outcome, Verdict
+from durable.models import Effect, Run, Sealed, Wait
 from durable.models.fields import Clock, one_of, state_field
 
 
@@ -84,3 +84,76 @@ class Decision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verdict} of gate {self.gate_id}"
+
+
+class RunView(models.Model):
+    """A person's name for a query of the runs list. Nobody else sees it."""
+
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="run_views", db_index=False
+    )
+    name = models.TextField()
+    query = models.TextField()
+    at = models.DateTimeField(db_default=Clock())
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["person", "name"], name="run_view_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class BulkAct(models.Model):
+    """One act on many runs: which ones is fixed when it is drafted, and nothing is done before a person starts it.
+
+    `query` is what found them, empty where they were chosen one by one; `radius` what the person was shown. A worker
+    that goes through them holds `lease_until`; when that is over, another one goes on.
+    """
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="bulk_acts")
+    act = models.TextField()
+    query = models.TextField(default="")
+    total = models.IntegerField()
+    radius = models.JSONField(default=dict)
+    reason = models.TextField(default="")
+    state = state_field(BulkState.DRAFTED)
+    drafted_at = models.DateTimeField(db_default=Clock())
+    started_at = models.DateTimeField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    stopped_by = models.TextField(default="")
+
+    class Meta:
+        default_permissions = ()
+        constraints = [one_of("state", BulkState, "bulk_state_known")]
+        indexes = [models.Index(fields=["id"], name="bulk_going", condition=Q(state="going"))]
+
+    def __str__(self) -> str:
+        return f"bulk act {self.pk}"
+
+
+class BulkResult(models.Model):
+    """One run of a bulk act: how it stood when the act was drafted, and what became of the act on it.
+
+    `outlook` is why the act did not fit it then, empty where it did. The outcome is written in the act's own commit, so
+    that a run is acted on once, whatever is killed and begun again.
+    """
+
+    bulk = models.ForeignKey(BulkAct, models.CASCADE, related_name="results", db_index=False)
+    run = models.ForeignKey(Run, models.PROTECT, related_name="+", db_index=False)
+    outlook = models.TextField(default="")
+    outcome = state_field(Outcome.WAITING)
+    words = models.TextField(default="")
+    at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            one_of("outcome", Outcome, "bulk_outcome_known"),
+            models.UniqueConstraint(fields=["bulk", "run"], name="bulk_run_once"),
+        ]
+        indexes = [models.Index(fields=["bulk", "outcome", "-id"], name="bulk_by_outcome")]
+
+    def __str__(self) -> str:
+        return f"{self.outcome}: run {self.run_id} of bulk act {self.bulk_id}"

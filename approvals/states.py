@@ -1,4 +1,4 @@
-"""States of a gate and the verdicts that people give. Pure values, no database."""
+"""States of gates and bulk acts, and the verdicts that people give. Pure values, no database."""
 
 from __future__ import annotations
 
@@ -46,3 +46,21 @@ PAST: dict[Verdict, str] = {
     Verdict.ASK_BACK: "asked back",
     Verdict.LATE_REFUSAL: "refused, too late",
 }
+
+
+class BulkState(StrEnum):
+    """Where a bulk act stands. It ends when every run has an outcome, or when somebody stops it."""
+
+    DRAFTED = "drafted"  # shown, and nothing done
+    GOING = "going"
+    STOPPED = "stopped"
+    DONE = "done"
+
+
+class Outcome(StrEnum):
+    """What became of a bulk act on one run."""
+
+    WAITING = "waiting"
+    DONE = "done"
+    REFUSED = "refused"
+    SKIPPED = "not tried"  # it did not fit when the act was shown, or the act was stopped before its turn

@@ -27,7 +27,7 @@ if "celery" in sys.argv[0]:
     enter("celery")
 
 #: One queue a concern, so that a backlog of runs can be given workers of its own.
-RUNS, RETENTION = "runs", "retention"
+RUNS, RETENTION, BULK = "runs", "retention", "bulk"
 
 app = Celery("interlock")
 
@@ -64,7 +64,11 @@ class Line(Channel):
 Transport.Channel = Line
 
 #: Beat's plan. Sweeping is not in it: `manage.py sweep --forever` must go on when the broker does not.
-SCHEDULE = {"prune": {"task": "durable.prune", "schedule": timedelta(hours=1), "options": {"expires": 3600}}}
+SCHEDULE = {
+    "prune": {"task": "durable.prune", "schedule": timedelta(hours=1), "options": {"expires": 3600}},
+    # Bulk acts whose message was lost, or whose worker has died: any worker goes on with them.
+    "bulk": {"task": "approvals.carry_on", "schedule": timedelta(seconds=15), "options": {"expires": 15}},
+}
 
 
 app.conf.update(
@@ -79,7 +83,7 @@ app.conf.update(
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     task_default_queue=RUNS,
-    task_routes={"durable.prune": {"queue": RETENTION}},
+    task_routes={"durable.prune": {"queue": RETENTION}, "approvals.carry_on": {"queue": BULK}},
     worker_prefetch_multiplier=1,
     # Else Celery closes the connection around every task, and each run begins with a cold server process. `tasks` sees
     # that the one kept is alive; now and then it is replaced all the same, with what the server has cached for it.
@@ -93,7 +97,7 @@ app.conf.update(
     # Kept in memory: pruning an hour later does no harm, and a file could only be corrupted.
     beat_scheduler="celery.beat:Scheduler",
 )
-app.autodiscover_tasks(["durable"])
+app.autodiscover_tasks()  # of every installed application: the console has its own
 
 
 @celeryd_init.connect(weak=False)

@@ -46,7 +46,7 @@ def web(host: str, port: int) -> Part:
 
 def worker(number: int) -> Part:
     """Executes runs, two at a time."""
-    argv = (*_CELERY, "worker", "-n", f"worker-{number}@%h", "-Q", "runs,retention", "-c", "2", *_PLAIN)
+    argv = (*_CELERY, "worker", "-n", f"worker-{number}@%h", "-Q", "runs,retention,bulk", "-c", "2", *_PLAIN)
     return Part(f"worker-{number}", argv, "durable.celery")
 
 

@@ -17,7 +17,7 @@ from kombu import Connection
 
 from approvals.queries import pages
 from durable import retention
-from durable.celery import RETENTION, RUNS
+from durable.celery import BULK, RETENTION, RUNS
 from durable.models import Run
 from durable.sql import answer, answers
 
@@ -156,7 +156,7 @@ def depths() -> dict[str, int]:
     with Connection(url, connect_timeout=BROKER_WITHIN, transport_options=options if redis else {}) as broker:
         broker.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=1)
         found = {}
-        for name in (RUNS, RETENTION):
+        for name in (RUNS, RETENTION, BULK):
             # A queue in which nothing lies need not exist; asking for it must not make it.
             channel: Any = broker.channel()
             with channel:

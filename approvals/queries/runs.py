@@ -1,41 +1,50 @@
-"""The list of runs, its filters, and why each run is where it is."""
+"""The list of runs: its rows with the reason why each run is where it is, and the counts beside it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from django.conf import settings
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import F, QuerySet
 
-from approvals.queries import actors, pages, words
-from durable.digest import keyed_hash
-from durable.errors import Invalid
-from durable.models import Checkpoint, Effect, Run, Subject, Wait
-from durable.states import EffectState, RunState, WaitKind, WaitState
-from durable.tools import all_tools
+from approvals import appearance
+from approvals.queries import actors, finding, pages, words
+from approvals.queries.finding import filtered, having_any, subject_hashes
+from approvals.run_query import STUCK, RunQuery, parse, slug
+from durable.models import Checkpoint, Effect, Run, Wait
+from durable.states import EffectState, RunState, WaitState
+
+__all__ = ["COLUMNS", "LATE", "STUCK", "explained", "filtered", "having_any", "open_waits", "subject_hashes"]
 
 #: A run that is due for longer than this and not taken up says that no worker is there.
 LATE = timedelta(minutes=1)
 
-#: What may be filtered by: the states of a run, and two reasons for which people look at runs.
-STUCK, GATED = "stuck", "gate"
-_CHIPS = (
-    "",
-    STUCK,
-    GATED,
-    RunState.RUNNING,
+#: The views that everybody has: a name for a query each, and the word whose look it has.
+BUILT_IN: tuple[tuple[str, str, str], ...] = (
+    ("All", "", ""),
+    ("Stuck", "stuck", "stuck"),
+    ("Waiting for people", "waiting", "gate"),
+    ("In doubt", "in-doubt", "in doubt"),
+    ("Expiring today", "expiring", "open"),
+    ("Held", "held", "hold"),
+)
+#: The states in the order of a run's life.
+_LIFE = (
     RunState.QUEUED,
+    RunState.RUNNING,
     RunState.SUSPENDED,
+    RunState.FAILING,
+    RunState.CANCELLING,
+    RunState.COMPENSATING,
     RunState.COMPLETED,
     RunState.FAILED,
     RunState.CANCELLED,
     RunState.COMPENSATED,
+    RunState.PARTLY_COMPENSATED,
 )
-_LABELS = {"": "All", STUCK: "Stuck", GATED: "Waiting for people"}
 _WAIT_COLUMNS = (
     "id",
     "run_id",
@@ -67,50 +76,34 @@ COLUMNS = (
 )
 
 
-def having_any() -> Exists:
-    """Whether a run has an open wait at all."""
-    return Exists(Wait.objects.filter(run=OuterRef("pk"), state=WaitState.OPEN.value))
+def address(query: RunQuery | str) -> str:
+    """A query as the list's address has it, without the `?`."""
+    return urlencode({"q": text} if (text := str(query)) else {})
 
 
-def having(kind: WaitKind) -> Exists:
-    """Whether a run has an open wait of this kind."""
-    return Exists(Wait.objects.filter(run=OuterRef("pk"), kind=kind.value, state=WaitState.OPEN.value))
+def counts(query: RunQuery, base: QuerySet[Run]) -> dict[str, Any]:
+    """The chips of the list: views and states with their counts, each from the rows of the list that it opens.
 
-
-def filtered(state: str, q: str) -> QuerySet[Run]:
-    """The runs of a list: one definition for its rows and for its counts. An unknown state finds nothing."""
-    found = Run.objects.all()
-    if state == STUCK:
-        found = found.filter(having(WaitKind.ATTENTION))
-    elif state == GATED:
-        found = found.filter(having(WaitKind.GATE))
-    elif state:
-        found = found.filter(state=state)
-    if q:
-        found = found.filter(Q(ref__icontains=q) | Q(agent__icontains=q) | Q(pk__in=_about(q)))
-    return found
-
-
-def listing(state: str, q: str, *, after: int | None, before: int | None) -> dict[str, Any]:
-    """One page of runs. See run_list.html."""
-    found = filtered(state, q)
-    page = pages.page(found.values(*COLUMNS), after=after, before=before)
-    rows = explained(page.rows)
-    return {"runs": rows, "page": page.context(pages.count(found)), "version": pages.version(rows), "q": q}
-
-
-def chips(state: str, q: str) -> list[dict[str, Any]]:
-    """The filters with their counts, each from the same rows as the list it leads to; one query for all."""
-    chips = [str(chip) for chip in _CHIPS]
-    return [
+    One query counts them all. `base` is what the query finds whatever the status (`finding.base`): a state's chip
+    keeps what else the query asks for. A view is a query of its own.
+    """
+    views = [(label, parse(f"status:{status}" if status else ""), look) for label, status, look in BUILT_IN]
+    states = [(state.value.capitalize(), query.of(slug(state.value)), state.value) for state in _LIFE]
+    lists = [finding.found(view) for _, view, _ in views]
+    lists += [finding.having_any_of(base, state.statuses) for _, state, _ in states]
+    numbers = pages.counts([*lists, finding.having_any_of(base, query.statuses)])
+    chips = [
         {
-            "label": _LABELS.get(chip) or chip.capitalize(),
-            "query": urlencode({name: value for name, value in (("state", chip), ("q", q)) if value}),
-            "count": pages.words(count),
-            "current": chip == state,
+            "label": label,
+            "query": address(leads),
+            "count": pages.words(number),
+            "none": not number,
+            "current": leads == query,
+            "look": appearance.of(look) if look else None,
         }
-        for chip, count in zip(chips, pages.counts([filtered(chip, q) for chip in chips]), strict=True)
+        for (label, leads, look), number in zip([*views, *states], numbers[:-1], strict=True)
     ]
+    return {"views": chips[: len(views)], "states": chips[len(views) :], "total": numbers[-1]}
 
 
 def explained(rows: list[pages.Row]) -> list[dict[str, Any]]:
@@ -128,6 +121,7 @@ def explained(rows: list[pages.Row]) -> list[dict[str, Any]]:
     return [
         {
             "id": row["ref"],
+            "pk": row["id"],
             "agent": row["agent"],
             "subject": words.subject(row["input"]),
             "state": row["state"],
@@ -142,6 +136,15 @@ def explained(rows: list[pages.Row]) -> list[dict[str, Any]]:
     ]
 
 
+def since(moment: datetime, now: datetime) -> str:
+    """How long ago in one unit, such as `5 min ago`: a list's rows change their words seldom."""
+    seconds = max(round((now - moment).total_seconds()), 0)
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return "just now"
+
+
 def open_waits(run_ids: Iterable[int]) -> defaultdict[int, list[dict[str, Any]]]:
     """The open waits of some runs, oldest first, by run."""
     found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
@@ -153,16 +156,3 @@ def open_waits(run_ids: Iterable[int]) -> defaultdict[int, list[dict[str, Any]]]
             wait["detail"] = {**wait["detail"], "by": holders[wait["detail"]["by"]]}
         found[wait["run_id"]].append(wait)
     return found
-
-
-def subject_hashes(text: str) -> list[str]:
-    """The keyed hashes under which effects about `text` are filed, whatever it is the name of."""
-    kinds = {kind for tool in all_tools() for kind in tool.facts.subjects}
-    try:
-        return [keyed_hash(kind, text, settings.INTERLOCK_HASH_KEY) for kind in sorted(kinds)]
-    except Invalid:
-        return []
-
-
-def _about(text: str) -> QuerySet[Any, Any]:
-    return Subject.objects.filter(hash__in=subject_hashes(text)).values("effect__run_id")

@@ -139,7 +139,7 @@ def _left(lease_until: datetime | None, now: datetime) -> str:
 
 
 def _of_work(work: Work, now: datetime) -> list[Trouble]:
-    start = "celery -A durable.celery worker -Q runs,retention"
+    start = "celery -A durable.celery worker -Q runs,retention,bulk"
     found = []
     if work.oldest is not None and now - work.oldest > LATE:
         waits = f"{pages.words(work.due)} wait{'s' if work.due == 1 else ''}"
@@ -204,7 +204,7 @@ def _broker(part: Part) -> None:
         part.troubles.append(
             Trouble(
                 f"{found['retention']} askings to prune lie unheard: no worker listens to the queue retention.",
-                "Start one that does: celery -A durable.celery worker -Q runs,retention",
+                "Start one that does: celery -A durable.celery worker -Q runs,retention,bulk",
             )
         )
 

@@ -1,4 +1,4 @@
-"""Runs: the list and one run."""
+"""One run."""
 
 from __future__ import annotations
 
@@ -11,25 +11,10 @@ from django.urls import reverse
 
 from approvals import access, htmx
 from approvals.acts import offered
-from approvals.capabilities import Capability
-from approvals.queries import pages
 from approvals.queries import run as one_run
-from approvals.queries import runs as list_of
-from approvals.views.doors import SignedIn, door, query_text
-from durable.clock import db_now
+from approvals.views.doors import SignedIn, door
 from durable.models import Run
 from durable.states import WaitKind
-
-
-@door("GET", needs=Capability.SEE_RUNS)
-def runs(request: SignedIn) -> HttpResponse:
-    """The list of runs."""
-    state, q = query_text(request, "state"), query_text(request, "q")
-    after, before = (pages.cursor(request.GET.get(name)) for name in ("after", "before"))
-    context = {**list_of.listing(state, q, after=after, before=before), "now": db_now()}
-    if not htmx.wants_fragment(request):
-        context["filters"] = list_of.chips(state, q)
-    return htmx.page(request, "approvals/run_list.html", context, fragment="rows", version=context["version"])
 
 
 @door("GET")

@@ -99,6 +99,15 @@ if (theme) {
 const open = document.querySelector(".queue .item[aria-current]");
 if (open?.offsetParent) open.offsetParent.scrollTop = open.offsetTop - 200;
 
+// One box for all boxes of its form.
+document.addEventListener("change", (event) => {
+  if (!event.target.matches("[data-all]")) return;
+  event.target.form.querySelectorAll("tbody [type=checkbox]").forEach((box) => {
+    box.checked = event.target.checked;
+  });
+});
+document.querySelectorAll("[data-all]").forEach((box) => box.removeAttribute("hidden"));
+
 // The key named on a control works it, unless somebody is typing or a dialogue is open.
 document.addEventListener("keydown", (event) => {
   const busy = event.target.closest("input, textarea, select") || document.querySelector(".ask:popover-open");

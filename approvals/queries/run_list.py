@@ -1,0 +1,127 @@
+"""One page of the runs list, and what has changed on it since it was shown.
+
+A page remembers which runs it shows. What becomes of those is told in their own rows, in place; what has come since is
+counted and announced, and shown when somebody asks for it. So nothing moves under a pointer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from approvals.queries import finding, pages, runs
+from approvals.run_query import RunQuery
+from durable.models import Run
+
+#: What was committed here, and the minute: the same twice means that nothing was written between, by anybody.
+_MARK = "SELECT pg_current_snapshot()::text, date_trunc('minute', now())::text, clock_timestamp()"
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The database's present moment, and the mark of what it holds then. Equal marks, equal lists."""
+
+    mark: str
+    now: datetime
+
+
+def moment() -> Moment:
+    """Read the mark before the lists: what is written meanwhile is then seen by the next look, never by none."""
+    with connection.cursor() as cursor:
+        cursor.execute(_MARK)
+        *parts, now = cursor.fetchone()
+    return Moment(pages.version(*parts), now)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page shows: its runs with a digest of each row, between which ids it looked, and its chips' digest."""
+
+    rows: Mapping[int, str]
+    low: int
+    high: int | None
+    chips: str
+
+    @classmethod
+    def read(cls, given: Mapping[str, str]) -> Shown | None:
+        """From the address of a poll; None where it is not one that a page has made."""
+        rows: dict[int, str] = {}
+        for item in given.get("rows", "").split(",") if given.get("rows") else ():
+            number, _, digest = item.partition(".")
+            pk = pages.cursor(number)
+            if pk is None or len(rows) == pages.PAGE:
+                return None
+            rows[pk] = digest
+        low, high = pages.cursor(given.get("low")), pages.cursor(given.get("high"))
+        return None if low is None else cls(rows, low, high, given.get("chips", ""))
+
+    def address(self, mark: str) -> dict[str, str]:
+        """What a poll sends."""
+        rows = ",".join(f"{pk}.{digest}" for pk, digest in self.rows.items())
+        high = "" if self.high is None else str(self.high)
+        return {"seen": mark, "rows": rows, "low": str(self.low), "high": high, "chips": self.chips}
+
+    def newer(self, found: QuerySet[Run]) -> QuerySet[Run]:
+        """What belongs on the page and is not there yet."""
+        within = found.filter(pk__gte=self.low).exclude(pk__in=list(self.rows))
+        return within if self.high is None else within.filter(pk__lte=self.high)
+
+
+def page(query: RunQuery, now: datetime, *, after: int | None, before: int | None) -> dict[str, Any]:
+    """One page of runs, whole. See run_list.html."""
+    base = finding.base(query)
+    found = finding.having_any_of(base, query.statuses)
+    page = pages.page(found.values(*runs.COLUMNS), after=after, before=before)
+    counts = runs.counts(query, base)
+    rows = [_row(row, now) for row in runs.explained(page.rows)]
+    shown = Shown(
+        {row["pk"]: row["digest"] for row in rows},
+        page.rows[-1]["id"] if page.older else 0,
+        page.rows[0]["id"] if page.newer else None,
+        _digest(counts),
+    )
+    return {
+        "runs": rows,
+        "page": page.context(counts["total"]),
+        "counts": counts,
+        "shown": shown,
+        "news": "",
+        "total_known": counts["total"] <= pages.COUNTED,
+    }
+
+
+def changed(query: RunQuery, shown: Shown, now: datetime) -> dict[str, Any]:
+    """What a page that shows this must be told: rows that look different now, chips, and how many are new."""
+    base = finding.base(query)
+    found = finding.having_any_of(base, query.statuses)
+    rows = runs.explained(list(Run.objects.filter(pk__in=list(shown.rows)).values(*runs.COLUMNS)))
+    still = set(found.filter(pk__in=list(shown.rows)).values_list("pk", flat=True))
+    told = [_row(row, now, left=row["pk"] not in still) for row in rows]
+    counts = runs.counts(query, base)
+    digest = _digest(counts)
+    news = pages.count(shown.newer(found))
+    return {
+        "runs": [row for row in told if shown.rows[row["pk"]] != row["digest"]],
+        "counts": counts if digest != shown.chips else None,
+        "page": {"total": pages.words(counts["total"])},
+        "news": pages.words(news) if news else "",
+        "one": news == 1,
+        "shown": Shown({row["pk"]: row["digest"] for row in told}, shown.low, shown.high, digest),
+    }
+
+
+def _row(row: dict[str, Any], now: datetime, *, left: bool = False) -> dict[str, Any]:
+    """A row for the list; `left` is one that the query does not find any more."""
+    shown = {**row, "left": left, "ago": runs.since(row["moved_at"], now)}
+    return {**shown, "digest": pages.version(shown)[:6]}
+
+
+def _digest(counts: dict[str, Any]) -> str:
+    return pages.version([(chip["count"], chip["none"]) for chip in (*counts["views"], *counts["states"])])[
+        :8
+    ]

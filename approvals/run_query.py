@@ -1,0 +1,160 @@
+"""The query of the runs list, as people type it and as its address holds it: `agent:RefundDesk status:stuck`.
+
+Text in, text out: what it finds is `queries.finding`'s. What can't be understood is told in words and finds nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from durable.states import RunState
+
+STATUS, AGENT, SUBJECT, OLDER, REF = "status", "agent", "subject", "older-than", "ref"
+#: What runs are found by, each with what it means.
+KEYS: dict[str, str] = {
+    STATUS: "where it stands",
+    AGENT: "whose run it is: a name or its beginning",
+    SUBJECT: "the order or customer that an effect of it is about",
+    OLDER: "started longer ago than 30m, 4h or 2d",
+    REF: "its id or the beginning of it",
+}
+
+STUCK, WAITING, IN_DOUBT, EXPIRING, HELD = "stuck", "waiting", "in-doubt", "expiring", "held"
+#: Reasons for which people look at runs, beside the states; each is an open wait.
+REASONS: dict[str, str] = {
+    STUCK: "a person must look",
+    WAITING: "waits for people's answer at a gate",
+    IN_DOUBT: "nobody can tell whether an effect happened",
+    EXPIRING: "a gate of it must be answered today",
+    HELD: "stopped by an operator until released",
+}
+
+
+def slug(word: str) -> str:
+    """A status as a query has it: `partly compensated` is `partly-compensated`."""
+    return re.sub(r"[\s_]+", "-", word.strip().lower())
+
+
+STATES: dict[str, RunState] = {slug(state.value): state for state in RunState}
+STATUSES = (*REASONS, *STATES)
+#: Words that addresses have had.
+_ALSO = {"gate": WAITING}
+
+_WORD = re.compile(r'(?:([A-Za-z][A-Za-z-]*):)?(?:"([^"]*)"?|(\S*))')
+_AGE = re.compile(r"(\d{1,6})([mhdw])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_OLDEST = timedelta(days=36_500)
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """What runs are looked for: every part must hold, of several statuses any. `text` is an id, an agent or a subject.
+
+    `problems` are sentences about what could not be understood; then nothing is to be found.
+    """
+
+    statuses: tuple[str, ...] = ()
+    agent: str = ""
+    subject: str = ""
+    older_than: str = ""
+    ref: str = ""
+    text: str = ""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def age(self) -> timedelta | None:
+        """How long ago a run must have started at least, where the query says so."""
+        return _age(self.older_than)
+
+    @property
+    def parts(self) -> list[tuple[str, str]]:
+        """What the query asks for, as key and value; the text's key is empty."""
+        found = [
+            (STATUS, ",".join(self.statuses)),
+            (AGENT, self.agent),
+            (SUBJECT, self.subject),
+            (OLDER, self.older_than),
+            (REF, self.ref),
+            ("", self.text),
+        ]
+        return [(key, value) for key, value in found if value]
+
+    def __str__(self) -> str:
+        return " ".join(f"{key}:{_quoted(value)}" if key else value for key, value in self.parts)
+
+    def of(self, *statuses: str) -> RunQuery:
+        """The same query with these statuses in the place of its own."""
+        return replace(self, statuses=statuses)
+
+    def without(self, key: str) -> RunQuery:
+        """The same query without one of its parts; the text's key is empty."""
+        name = {STATUS: "statuses", OLDER: "older_than", "": "text"}.get(key, key)
+        empty: tuple[str, ...] | str = () if key == STATUS else ""
+        return replace(self, **{name: empty})  # type: ignore[arg-type]  # a field by its name
+
+
+def parse(text: str) -> RunQuery:
+    """Read a query. Never raises: what is wrong with it stands in `problems`, one sentence each."""
+    values: dict[str, str] = {}
+    words: list[str] = []
+    problems: list[str] = []
+    for found in _WORD.finditer(text):
+        key, value = (found[1] or "").lower(), found[2] if found[2] is not None else found[3]
+        if found[0].lower().startswith("run-"):
+            words.append(
+                found[0].partition(":")[0]
+            )  # of an effect's key: its run's id comes before the colon
+        elif not key:
+            words += [value] if value else []
+        elif key not in KEYS:
+            problems.append(f"Runs are not found by {key}:. Use {_listed([*KEYS])}.")
+        elif not value:
+            problems.append(f"{key}: needs a value after the colon, without a space between.")
+        elif key in values:
+            again = " For any of several, write status:failed,failing." if key == STATUS else ""
+            problems.append(f"{key}: stands twice; keep one.{again}")
+        else:
+            values[key] = value
+    statuses, unknown = _statuses(values.pop(STATUS, ""))
+    if unknown:
+        problems.append(f"status: there is no {unknown}; it is one of {_listed(STATUSES)}.")
+    if OLDER in values and _age(values[OLDER]) is None:
+        problems.append(f"older-than: must be like 30m, 4h or 2d, not {values[OLDER]}.")
+    return RunQuery(
+        statuses,
+        values.get(AGENT, ""),
+        values.get(SUBJECT, ""),
+        values.get(OLDER, "").lower(),
+        values.get(REF, ""),
+        " ".join(words),
+        tuple(problems),
+    )
+
+
+def _statuses(value: str) -> tuple[tuple[str, ...], str]:
+    """The statuses of a value, each once, and the first that is none."""
+    found: list[str] = []
+    for word in filter(None, map(slug, value.split(","))):
+        status = _ALSO.get(word, word)
+        if status not in STATUSES:
+            return tuple(found), word
+        found += [status] if status not in found else []
+    return tuple(found), "" if found or not value else value
+
+
+def _age(text: str) -> timedelta | None:
+    found = _AGE.fullmatch(text.lower())
+    if found is None:
+        return None
+    age = timedelta(**{_UNITS[found[2]]: int(found[1])})
+    return age if age <= _OLDEST else None
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if re.search(r"\s", value) else value
+
+
+def _listed(words: tuple[str, ...] | list[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"

@@ -1,0 +1,19 @@
+"""The console's work in the background. A message says which act to look at; the database says what is left of it."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.db import close_old_connections
+
+from approvals import bulk, catalogue
+from durable import draining
+
+
+@shared_task(name=bulk.TASK)
+def carry_on(pk: int | None = None) -> None:
+    """Go on with a bulk act; without a number, with each that is under way and that nobody is at."""
+    close_old_connections()
+    catalogue.load()
+    with draining.heeding():
+        for found in bulk.left() if pk is None else [pk]:
+            bulk.carry_on(found)

@@ -1,0 +1,114 @@
+"""A list of runs that stands open: told what has changed on it, in place, and for next to nothing while nothing has."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from approvals.queries import run_list
+from durable.models import Run
+from tests import factories
+from tests.approvals.conftest import SignIn
+from tests.approvals.test_run_list import stuck
+
+# Each change is a commit of its own: that is what a page notices.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def olga(sign_in: SignIn) -> Client:
+    return sign_in(factories.person("olga"))
+
+
+def opened(client: Client, query: str = "") -> str:
+    """The address at which a page that was just opened asks again."""
+    return f"{reverse('runs')}?{client.get(reverse('runs'), {'q': query}).context['poll']}"
+
+
+def ask(client: Client, poll: str) -> Any:
+    return client.get(poll, headers={"HX-Request": "true"})
+
+
+def test_a_poll_of_an_unchanged_list_is_empty_and_comes_to_cost_one_query(olga: Client) -> None:
+    stuck()
+    poll = opened(olga)
+    with CaptureQueriesContext(connection) as first:
+        answer = ask(olga, poll)
+    assert (answer.status_code, answer.content) == (204, b"")
+    # The state of the database, session, person, rights, and the mark; then the state alone.
+    assert len(first) <= 5
+    with CaptureQueriesContext(connection) as after:
+        assert ask(olga, poll).status_code == 204
+    assert len(after) == 1
+
+
+def test_a_row_is_told_anew_in_its_place_and_no_other_row_is(olga: Client) -> None:
+    one, other = stuck(), stuck()
+    poll = opened(olga)
+    Run.objects.filter(pk=one.pk).update(step="tell")
+    body = ask(olga, poll).content.decode()
+    assert f'id="run-{one.pk}" hx-swap-oob="true"' in body and "<code>" in body
+    assert f'id="run-{other.pk}"' not in body
+    assert f'id="tick-{one.pk}" hx-preserve' in body
+
+
+def test_a_new_run_is_announced_and_moves_nothing(olga: Client) -> None:
+    stuck()
+    poll = opened(olga, "status:stuck")
+    stuck(), stuck(), factories.gate()
+    answer = ask(olga, poll)
+    body = answer.content.decode()
+    assert "2 new, show them" in body and 'href="/runs/?q=status%3Astuck"' in body
+    assert "<tr" not in body
+    assert answer.context["page"]["total"] == "3"
+
+
+def test_a_run_that_leaves_the_list_stays_where_it_is_and_says_so(olga: Client) -> None:
+    run = stuck()
+    poll = opened(olga, "status:stuck")
+    run.waits.update(state="resolved")
+    body = ask(olga, poll).content.decode()
+    assert f'id="run-{run.pk}"' in body and "not in this list any more" in body
+
+
+def test_chips_are_told_anew_with_the_rows(olga: Client) -> None:
+    stuck()
+    poll = opened(olga)
+    assert ask(olga, poll).status_code == 204
+    stuck()
+    body = ask(olga, poll).content.decode()
+    assert 'id="run-views" hx-swap-oob="true"' in body and 'id="run-states" hx-swap-oob="true"' in body
+
+
+def test_a_write_elsewhere_is_answered_once_with_a_new_mark_and_no_row(olga: Client) -> None:
+    stuck()
+    poll = opened(olga)
+    factories.person("bob")
+    answer = ask(olga, poll)
+    assert answer.status_code == 200 and b"<tr" not in answer.content and b"run-states" not in answer.content
+    (again,) = re.findall(r'hx-get="([^"]+)"', answer.content.decode())
+    assert ask(olga, unescape(again)).status_code == 204
+
+
+def test_a_poll_that_no_page_has_made_loads_the_page_anew(olga: Client) -> None:
+    for nonsense in (
+        "",
+        "low=x",
+        "low=0&rows=x.y",
+        "low=0&rows=" + ",".join(["1.a"] + [f"{n}.a" for n in range(60)]),
+    ):
+        assert ask(olga, f"{reverse('runs')}?{nonsense}")["HX-Refresh"] == "true", nonsense
+
+
+def test_the_mark_differs_after_a_commit_that_began_before_it_was_read() -> None:
+    before = run_list.moment().mark
+    assert run_list.moment().mark == before
+    factories.person("bob")
+    assert run_list.moment().mark != before
