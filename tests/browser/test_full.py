@@ -1,0 +1,50 @@
+"""Pages with much on them: 200 gates that wait, hostile words; axe in both themes at three widths, nothing sideways."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from playwright.sync_api import Page
+
+from approvals.models import Gate
+from local.demodata import load
+from local.demodata.cast import plan
+from tests.browser.people import Cast, Watch
+from tests.browser.test_axe import BEHIND, scenes, violations
+from tests.vendors import Vendor
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, databases=["default", "owner"])]
+
+WIDTHS = (1280, 768, 390)
+
+
+def shown_badly(page: Page) -> list[str]:
+    """What is wrong with the page as it stands, in both themes and at every width."""
+    found = []
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                found.append(f"{page.url}: wider than {width}")
+            if theme == "light" or width == WIDTHS[0]:
+                found += [f"{theme}, {width}: {line}" for line in violations(page, theme)]
+    return found
+
+
+def test_no_page_breaks_a_rule_or_leaves_its_window(cast: Cast, vendor: Vendor, watch: Watch) -> None:
+    watch.allowed = {404}
+    load.fill(load.Order(plan(runs=260, gates=200, seed=1), 1, 0.5, datetime.now(UTC)), lambda line: None)
+    lists, gates, details = scenes(vendor)
+    assert Gate.objects.filter(state="open").count() > 150
+    found = []
+    for who, paths in (
+        (cast.stranger(), ["/sign-in/", "/nowhere/"]),
+        (cast.enters("sven"), ["/", "/system/", *BEHIND, *lists, *details]),
+        (cast.enters("marta"), ["/gates/", *gates[-2:]]),
+    ):
+        for path in paths:
+            who.goto(path)
+            found += shown_badly(who)
+    assert found == []
