@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,10 @@ from django.urls import reverse
 
 from approvals import access, radius
 from approvals.capabilities import Capability
-from approvals.forms import CancelForm, ForkForm, ReasonForm, SkipForm, StateForm
-from approvals.queries.run import working_state
+from approvals.queries import run as one_run
+from approvals.run_forms import CancelForm, ForkForm, SkipForm, StateForm, SteerForm
 from durable.models import Run
-from durable.states import ENDED, RunState, WaitKind
+from durable.states import ENDED, ENDING, RunState, WaitKind
 
 _FORWARD = frozenset({RunState.QUEUED, RunState.RUNNING, RunState.SUSPENDED})
 _UNDOABLE = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED})
@@ -28,53 +28,49 @@ class Situation:
     held: bool
     stuck: bool  # a person must look, and about no effect in doubt: that one needs a verdict first
     in_doubt: bool
+    driven: bool = False  # a worker has it
 
     @property
     def at_rest(self) -> bool:
         """Nobody drives it, and somebody has to look at it anyway."""
         return self.state is RunState.SUSPENDED and (self.held or self.stuck) and not self.in_doubt
 
+    @property
+    def resumable(self) -> bool:
+        """It waits for a person about its step, or about its way back: a retry is how it goes on."""
+        ending = self.state in ENDING and not self.driven
+        return self.stuck and (self.state is RunState.SUSPENDED or ending)
+
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One act: its noun in the address, its button, and when it fits. `radius` says what it will do."""
+    """One act: its noun in the address, its button, and when it fits. `radius` says what it will do.
+
+    `part` is the part of `durable.standing` that must still hold when it is done. A `leads` act may be the main one.
+    """
 
     noun: str
     label: str
     icon: str
     fits: Callable[[Situation], bool]
     kind: str = ""
-    form: type[ReasonForm] = ReasonForm
+    form: type[SteerForm] = SteerForm
     needs: Capability = Capability.STEER_RUNS
+    part: str = "whole"
+    leads: bool = False
 
 
+#: In the order of the buttons: what gets a run going again comes before what stops it.
 ACTS: tuple[Act, ...] = (
-    Act(
-        "releases",
-        "Release",
-        "player-play",
-        lambda run: run.held,
-        kind="main",
-    ),
-    Act(
-        "holds",
-        "Hold",
-        "player-pause",
-        lambda run: run.state in _FORWARD and not run.held,
-    ),
+    Act("releases", "Release", "player-play", lambda run: run.held, leads=True),
     Act(
         "retries",
         "Retry",
         "refresh",
-        lambda run: (run.stuck and run.state is RunState.SUSPENDED) or run.state is RunState.FAILED,
+        lambda run: run.resumable or run.state is RunState.FAILED,
+        leads=True,
     ),
-    Act(
-        "skips",
-        "Skip the step",
-        "player-skip-forward",
-        lambda run: run.at_rest,
-        form=SkipForm,
-    ),
+    Act("skips", "Skip the step", "player-skip-forward", lambda run: run.at_rest, form=SkipForm),
     Act(
         "state",
         "Edit state",
@@ -83,20 +79,9 @@ ACTS: tuple[Act, ...] = (
         form=StateForm,
         needs=Capability.EDIT_STATE,
     ),
-    Act(
-        "forks",
-        "Fork",
-        "git-fork",
-        lambda run: run.state in ENDED or run.held,
-        form=ForkForm,
-    ),
-    Act(
-        "compensations",
-        "Compensate",
-        "arrow-back-up",
-        lambda run: run.state in _UNDOABLE,
-        kind="danger",
-    ),
+    Act("forks", "Fork", "git-fork", lambda run: run.state in ENDED or run.held, form=ForkForm),
+    Act("holds", "Hold", "player-pause", lambda run: run.state in _FORWARD and not run.held, part="stop"),
+    Act("compensations", "Compensate", "arrow-back-up", lambda run: run.state in _UNDOABLE, kind="danger"),
     Act(
         "cancellations",
         "Cancel",
@@ -104,50 +89,89 @@ ACTS: tuple[Act, ...] = (
         lambda run: run.state in _FORWARD or run.state is RunState.FAILING,
         kind="danger",
         form=CancelForm,
+        part="done",
     ),
 )
 
 
+def situation(found: one_run.Read) -> Situation:
+    """How the run of a page stands."""
+    attention = [wait for wait in found.open_waits if wait["kind"] == WaitKind.ATTENTION]
+    doubts = [wait for wait in attention if wait["effect__key"]]
+    run = found.run
+    return Situation(
+        RunState(run.state), run.held, len(attention) > len(doubts), bool(doubts), run.lease_until is not None
+    )
+
+
 def offered(
     user: User,
-    run: Run,
-    waits: Sequence[Mapping[str, Any]],
-    effects: Sequence[Mapping[str, Any]],
-    checkpoints: Sequence[Mapping[str, Any]],
+    found: one_run.Read,
+    *,
+    lead: bool = True,
+    typed: Mapping[str, SteerForm] | None = None,
 ) -> list[dict[str, Any]]:
-    """The acts that fit the run with these open waits, and that this person may do, for _ask.html.
+    """The acts that fit the run, and that this person may do, for _ask.html.
 
-    `effects` and `checkpoints` are the rows of the run's page: from them each act says what it will do.
+    With `lead` the first that gets the run going is the main button; without, the page has another one. `typed` are
+    forms that were refused, by noun: they are shown as they were filled in.
     """
-    attention = [wait for wait in waits if wait["kind"] == WaitKind.ATTENTION]
-    doubts = [wait for wait in attention if wait["effect__key"]]
-    situation = Situation(RunState(run.state), run.held, len(attention) > len(doubts), bool(doubts))
-    held = access.capabilities(user)
-    fitting = [act for act in ACTS if act.needs in held and act.fits(situation)]
-    scene = radius.Scene(run, effects, checkpoints, waits)
-    initial: dict[str, Any] = {"version": run.version}
+    stands, held = situation(found), access.capabilities(user)
+    fitting = [act for act in ACTS if act.needs in held and act.fits(stands)]
+    initial: dict[str, Any] = {"version": found.run.version}
     if any(act.form is StateForm for act in fitting):
-        initial["state"] = working_state(run)
-    return [_shown(act, scene, initial) for act in fitting]
+        initial["state"] = one_run.working_state(found.run)
+    shown = [_shown(act, scene(found), found, initial, (typed or {}).get(act.noun)) for act in fitting]
+    for act, drawn in zip(fitting, shown, strict=True):
+        if act.noun == "retries":
+            drawn |= _retry(found.run, resumes=stands.resumable)
+        if lead and act.leads:
+            drawn["kind"], lead = "main", False
+    return shown
 
 
-def _shown(act: Act, scene: radius.Scene, initial: Mapping[str, Any]) -> dict[str, Any]:
-    form = act.form(auto_id=f"{act.noun}-%s", initial=dict(initial))
+def scene(found: one_run.Read) -> radius.Scene:
+    """What the sentences of the acts are made from."""
+    points = [one_run.point(one) for one in found.points]
+    return radius.Scene(found.run, found.tally, points, found.open_waits, found.spend)
+
+
+def _retry(run: Run, *, resumes: bool) -> dict[str, Any]:
+    """A retry is how a stuck run is resumed, and its button says so."""
+    step = run.step if run.step and run.state not in ENDING else ""
+    label = " ".join(filter(None, ["Resume: retry" if resumes else "Retry", step]))
+    return {"label": label, "verb": label, "title": f"{label}: {run.ref}"}
+
+
+def _shown(
+    act: Act, seen: radius.Scene, found: one_run.Read, initial: Mapping[str, Any], typed: SteerForm | None
+) -> dict[str, Any]:
+    form = typed or act.form(auto_id=f"{act.noun}-%s", initial=dict(initial))
     if isinstance(form, ForkForm):
-        form.offer(scene.checkpoints)
+        form.offer(seen.checkpoints)
     elif isinstance(form, SkipForm):
-        form.offer(radius.steps(scene.run))
+        form.offer(radius.steps(seen.run))
     return {
         "id": act.noun,
-        "url": reverse(act.noun, args=[scene.run.ref]),
+        "url": reverse(act.noun, args=[seen.run.ref]),
         "label": act.label,
         "icon": act.icon,
         "kind": act.kind,
-        "title": f"{act.label}: {scene.run.ref}",
-        "preview": radius.of(act.noun, scene),
+        "title": f"{act.label}: {seen.run.ref}",
+        "preview": radius.of(act.noun, seen),
         "reason": "required",
-        "hidden": {},
-        # The reason has its own place in the dialogue.
-        "fields": [field for field in form if field.name != "reason"],
+        "hidden": {"seen": getattr(found.stands, act.part)},
+        # The reason has its place in the dialogue, and what was seen is not typed.
+        "fields": [field for field in form if field.name not in ("reason", "seen")],
         "verb": act.label,
     }
+
+
+def fits(noun: str, found: one_run.Read) -> bool:
+    """Whether an act fits the run, whoever may do it."""
+    return next(act for act in ACTS if act.noun == noun).fits(situation(found))
+
+
+def forkable(user: User, run: Run) -> bool:
+    """Whether this person is offered forks of this run."""
+    return access.may(user, Capability.STEER_RUNS) and (run.state in ENDED or run.held)

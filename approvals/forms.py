@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -95,46 +95,6 @@ class ReasonForm(forms.Form):
     """An operator's command: why."""
 
     reason = WordsField()
-
-
-class CancelForm(ReasonForm):
-    """A cancellation, and whether what the run did is to be undone."""
-
-    undo = forms.BooleanField(required=False, label="Undo what it has done")
-
-
-class SkipForm(ReasonForm):
-    """A step left undone, and where to go on."""
-
-    to = forms.CharField(required=False, max_length=200, label="Go on at step")
-
-    def offer(self, steps: Sequence[str]) -> None:
-        """Let people choose among the steps of the code; without one it goes on at the next."""
-        self.fields["to"].widget = forms.Select(
-            choices=[("", "the next one"), *((name, name) for name in steps)]
-        )
-
-
-class ForkForm(ReasonForm):
-    """A fork from a kept checkpoint."""
-
-    version = forms.IntegerField(min_value=1, max_value=2**31 - 1, label="From the checkpoint")
-
-    def offer(self, checkpoints: Sequence[Mapping[str, Any]]) -> None:
-        """Let people choose among the kept checkpoints (rows of the run's page) that something follows after."""
-        going_on = [point for point in checkpoints if point["next"]]
-        choices = [
-            (p["version"], f"{p['version']}, after {p['after']}: goes on at {p['next']}") for p in going_on
-        ]
-        self.fields["version"].widget = forms.Select(choices=choices)
-
-
-class StateForm(ReasonForm):
-    """A run's working state as it shall be, as JSON."""
-
-    state = forms.JSONField(
-        widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}), label="Working state (JSON)"
-    )
 
 
 class BulkDraftForm(forms.Form):

@@ -1,13 +1,13 @@
-"""What an operator's act will do to this run, in sentences, before it is done. Reads what the page has read anyway.
+"""What an operator's act will do to this run, in sentences, before it is done. Asks the database nothing of its own.
 
-No act runs something other than what is said here: the commands check again under their locks, and the ledger
-answers for what was done, whatever a step asks for.
+No act runs something other than what is said here: each carries the name of what it was computed from, and the
+commands compare it under the run's lock (`durable.standing`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,49 +16,28 @@ from django.contrib.auth.models import User
 from approvals import outcomes
 from approvals.models import Gate
 from approvals.queries import words
-from durable import plan, tools
+from approvals.queries.spend import Spend
+from approvals.queries.tally import LISTED, Some, Tally
+from approvals.way_back import name, way_back
+from durable import plan
 from durable.errors import InterlockError
 from durable.models import Run
-from durable.states import REFUSED, UNSETTLED, EffectState, RunState
+from durable.states import REFUSED, UNSETTLED, EffectClass, EffectState, RunState
 
 Row = Mapping[str, Any]
-#: More lines of one kind than this are counted, not listed.
-LISTED = 6
-_UNSENT = frozenset({EffectState.GATED, EffectState.APPROVED})
+_APPLIED, _GATED, _APPROVED = [EffectState.APPLIED], [EffectState.GATED], [EffectState.APPROVED]
+_UNSENT = (EffectState.GATED, EffectState.APPROVED)
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A run with its effects (rows of `queries.effects`, oldest first), its checkpoints and its open waits."""
+    """A run with all its effects, its newest checkpoints, its open waits, and what a retry of its step would spend."""
 
     run: Run
-    effects: Sequence[Row]
+    tally: Tally
     checkpoints: Sequence[Row]
     waits: Sequence[Row]
-
-    def having(self, states: Iterable[EffectState]) -> list[Row]:
-        """The effects in these states."""
-        wanted = {state.value for state in states}
-        return [row for row in self.effects if row["state"] in wanted]
-
-    @property
-    def applied(self) -> list[Row]:
-        """What could be undone: applied, no undo itself, and not undone yet; the last applied first."""
-        undone = {row["undo_of_id"] for row in self.having([EffectState.APPLIED]) if row["undo_of_id"]}
-        found = [
-            row
-            for row in self.having([EffectState.APPLIED])
-            if row["undo_of_id"] is None and row["id"] not in undone
-        ]
-        return sorted(found, key=lambda row: row["applied_no"] or 0, reverse=True)
-
-    @property
-    def of_step(self) -> list[Row]:
-        """What the step in which the run stands has on record."""
-        here = (self.run.step, self.run.visit)
-        return [
-            row for row in self.effects if (row["step"], row["visit"]) == here and row["undo_of_id"] is None
-        ]
+    spend: Spend = field(default_factory=Spend)
 
 
 def of(noun: str, scene: Scene) -> list[str]:
@@ -66,33 +45,39 @@ def of(noun: str, scene: Scene) -> list[str]:
     return _RADIUS[noun](scene)
 
 
-def name(row: Row) -> str:
-    """An effect in a few words, with the step that asked: `Refund 10.00 EUR (pay)`."""
-    title = words.title(row["tool"], row["amount_minor"], row["currency"], undo=row["undo_of_id"] is not None)
-    return f"{title} ({row['step']})"
-
-
-def _each(rows: Sequence[Row], text: Callable[[Row], str]) -> list[str]:
-    lines = [text(row) for row in rows[:LISTED]]
-    return [*lines, f"And {len(rows) - LISTED} more of the kind."] if len(rows) > LISTED else lines
+def _each(some: Some, text: Callable[[Row], str]) -> list[str]:
+    lines = [text(row) for row in some.rows]
+    return [*lines, f"And {some.more:,} more of the kind{sums(some, ' in all')}."] if some.more else lines
 
 
 def _named(text: str, row: Row) -> str:
     return f"{text}: {name(row)}."
 
 
-def _things(rows: Sequence[Row], one: str, many: str) -> str:
-    return f"1 {one}" if len(rows) == 1 else f"{len(rows)} {many}"
+def _things(some: Some, one: str, many: str) -> str:
+    return f"1 {one}" if some.count == 1 else f"{some.count:,} {many}"
 
 
-def _sums(rows: Sequence[Row]) -> str:
-    """The amounts of effects by currency: ` (10.00 EUR, 900 JPY)`; nothing where no money is in them."""
-    totals: dict[str, int] = {}
-    for row in rows:
-        if row["amount_minor"] is not None:
-            totals[row["currency"]] = totals.get(row["currency"], 0) + row["amount_minor"]
-    shown = ", ".join(words.money(minor, currency) for currency, minor in sorted(totals.items()))
-    return f" ({shown})" if shown else ""
+def sums(some: Some, note: str = "") -> str:
+    """Amounts by currency, never added up across them: ` (10.00 EUR, 900 JPY)`; nothing where no money is in them."""
+    shown = ", ".join(words.money(minor, currency) for currency, minor in some.sums.items())
+    return f" ({shown}{note})" if shown else ""
+
+
+def _looked_up(row: Row) -> str:
+    """What becomes of a request whose fate is unknown: the ledger's protocol, in a sentence."""
+    if row["effect_class"] == EffectClass.IDEMPOTENT:
+        rest = "found, it is adopted; else repeated under the same key while that is safe"
+    else:
+        rest = "found, it is adopted; else it stops at a person"
+    return f"Looked up first: {name(row)}; {rest}."
+
+
+def _money(scene: Scene, **told: bool) -> list[str]:
+    """What may leave, once people and vendor have answered. Its money is reserved: nothing is added by the act."""
+    some = scene.tally.some([*_UNSENT, *UNSETTLED], **told)
+    shown = sums(some).strip(" ()")
+    return [f"Money that may leave by what is open: {shown}; it is reserved already."] if shown else []
 
 
 def _hold(scene: Scene) -> list[str]:
@@ -105,7 +90,7 @@ def _hold(scene: Scene) -> list[str]:
         lines.append(
             f"It stays at step {scene.run.step or 'one'}; nothing leaves until somebody releases it."
         )
-    gates = scene.having([EffectState.GATED])
+    gates = scene.tally.some(_GATED)
     if gates:
         lines.append(
             f"{_things(gates, 'gate stays', 'gates stay')} open: an answer counts, and waits for the release."
@@ -115,33 +100,45 @@ def _hold(scene: Scene) -> list[str]:
 
 
 def _release(scene: Scene) -> list[str]:
-    lines = _each(scene.having([EffectState.APPROVED]), lambda row: f"Sent next, approved: {name(row)}.")
-    lines += _each(scene.having(UNSETTLED), lambda row: f"Looked up first: {name(row)}.")
-    lines += _each(scene.having([EffectState.GATED]), lambda row: f"Still waits for people: {name(row)}.")
-    return lines or [f"It goes on at step {scene.run.step or 'one'}. Nothing of it is open."]
+    tally = scene.tally
+    lines = _each(tally.some(_APPROVED), lambda row: f"Sent next, approved: {name(row)}.")
+    lines += _each(tally.some(UNSETTLED), _looked_up)
+    lines += _each(tally.some(_GATED), lambda row: f"Still waits for people: {name(row)}.")
+    lines = lines or [f"It goes on at step {scene.run.step or 'one'}. Nothing of it is open."]
+    return [*lines, *_money(scene), *_ended_steps(scene)]
 
 
 def _retry(scene: Scene) -> list[str]:
     lines = [f"Step {scene.run.step or 'one'} is executed again from its start, under the same keys."]
-    found = scene.of_step
+    on_record = False
     for states, text in _ON_RECORD:
-        rows = [row for row in found if row["state"] in {state.value for state in states}]
-        lines += _each(rows, partial(_named, text))
-    if not found:
+        some = scene.tally.some(states, here=True)
+        on_record = on_record or bool(some)
+        lines += _each(some, partial(_named, text) if text else _looked_up)
+    if not on_record:
         lines.append(
             "Nothing of this step is on record yet: what it asks for is new, and gated where rules say so."
         )
-    done = [row for row in scene.having([EffectState.APPLIED]) if row not in found]
+    done = scene.tally.some(_APPLIED, here=False)
     if done:
-        lines.append(f"Not touched: {_things(done, 'effect', 'effects')} of other steps{_sums(done)}.")
-    return lines
+        lines.append(f"Not touched: {_things(done, 'effect', 'effects')} of other steps{sums(done)}.")
+    return [*lines, *_money(scene, here=True), *scene.spend.words(), *_ended_steps(scene)]
 
 
+def _ended_steps(scene: Scene) -> list[str]:
+    """The steps that are not executed again, since a checkpoint says that they have ended."""
+    done = scene.checkpoints[0]["progress"] if scene.checkpoints else {}
+    names = [step for step in done if step != scene.run.step]
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return [f"Not executed again: {', '.join(names[:LISTED])}{more}."] if names else []
+
+
+#: What a step finds on record when it asks again; the second group has a sentence of its own.
 _ON_RECORD: tuple[tuple[frozenset[EffectState], str], ...] = (
     (frozenset({EffectState.APPLIED}), "Answered from the record, not repeated"),
     (frozenset({EffectState.FAILED}), "Answered with its failure, not repeated"),
     (REFUSED, "Answered with the refusal"),
-    (UNSETTLED, "Looked up first"),
+    (UNSETTLED, ""),
     (frozenset({EffectState.APPROVED}), "Sent, as approved"),
     (frozenset({EffectState.GATED}), "Still asks people"),
 )
@@ -151,11 +148,10 @@ def _skip(scene: Scene) -> list[str]:
     lines = [
         f"Step {scene.run.step} stays undone. It goes on at {_next(scene.run)}, or at the step that you name."
     ]
-    unsent = [row for row in scene.having(_UNSENT) if not row["sends"]]
+    unsent = scene.tally.some(_UNSENT, sent=False)
     lines += _each(unsent, lambda row: f"Withdrawn, never sent: {name(row)}.")
-    applied = [row for row in scene.of_step if row["state"] == EffectState.APPLIED]
-    lines += _each(applied, lambda row: f"Stays done: {name(row)}.")
-    return lines
+    applied = scene.tally.some(_APPLIED, here=True)
+    return lines + _each(applied, lambda row: f"Stays done: {name(row)}.")
 
 
 def steps(run: Run) -> list[str]:
@@ -184,53 +180,35 @@ def _state(scene: Scene) -> list[str]:
 
 def _fork(scene: Scene) -> list[str]:
     lines = ["A new run goes on from the checkpoint that you choose; this one stays as it is."]
-    applied = [row for row in scene.having([EffectState.APPLIED]) if row["undo_of_id"] is None]
+    applied = scene.tally.some(_APPLIED, undo=False)
     if applied:
         lines.append("If it asks for the same at the same place, it gets the receipt that is there:")
         lines += _each(applied, lambda row: f"Not repeated: {name(row)}.")
         lines.append("What it asks for otherwise at such a place goes to people first.")
+    lines.append("Model calls after the checkpoint are made again, and their tokens spent again.")
     lines.append("It draws on what is left of this run's budget; nothing is reset.")
     return lines
 
 
 def _compensate(scene: Scene) -> list[str]:
-    return _way_back(scene) or ["Nothing was applied that is not undone already. It ends as compensated."]
-
-
-def _way_back(scene: Scene) -> list[str]:
-    return [f"{place}. {_undo(row)}" for place, row in enumerate(scene.applied, start=1)]
-
-
-def _undo(row: Row) -> str:
-    try:
-        act = tools.get(row["tool"]).undo_act
-    except InterlockError:
-        return f"Can't be undone now, its tool is not known any more: {name(row)}."
-    if act is None:
-        return f"Can't be undone: {name(row)}."
-    gated = "; people are asked first" if act.effect_class == "irreversible" else ""
-    rest = f"; not if the undo of {' or '.join(act.depends_on)} fails" if act.depends_on else ""
-    return f"Undone: {name(row)}, by {act.name}{gated}{rest}."
+    return way_back(scene.tally.undoable) or [
+        "Nothing was applied that is not undone already. It ends as compensated."
+    ]
 
 
 def _cancel(scene: Scene) -> list[str]:
-    lines = ["No new effect starts, and it never goes on."]
-    unsent = [
-        row
-        for row in scene.effects
-        if row["state"] in _UNSENT or (row["state"] == "pending" and not row["sends"])
-    ]
-    if unsent:
-        lines.append(f"Withdrawn, never sent: {_things(unsent, 'effect', 'effects')}{_sums(unsent)}.")
-        lines += _each(unsent, name)
-    open_ones = [row for row in scene.having(UNSETTLED) if row["sends"]]
+    tally, lines = scene.tally, ["No new effect starts, and it never goes on."]
+    for unsent in (tally.some(_UNSENT), tally.some([EffectState.PENDING], sent=False)):
+        if unsent:
+            lines.append(f"Withdrawn, never sent: {_things(unsent, 'effect', 'effects')}{sums(unsent)}.")
+            lines += _each(unsent, name)
+    open_ones = tally.some(UNSETTLED, sent=True)
     lines += _each(open_ones, lambda row: f"Looked up first; it ends only once this is known: {name(row)}.")
-    if scene.applied:
-        lines.append(
-            f"What it did stays done: {_things(scene.applied, 'effect', 'effects')}{_sums(scene.applied)}."
-        )
+    done = tally.undoable
+    if done:
+        lines.append(f"What it did stays done: {_things(done, 'effect', 'effects')}{sums(done)}.")
         lines.append("With the box ticked, then, in this order:")
-        lines += _way_back(scene)
+        lines += way_back(done)
     return lines
 
 

@@ -33,6 +33,10 @@ class Conflict(InterlockError):
     """The world is not in the state that the caller believed; nothing was written. The message says who won."""
 
 
+class Moved(Conflict):
+    """The run no longer stands as the person saw it who wants to act on it; nothing was written."""
+
+
 class NotFound(InterlockError):
     """No such run, wait, effect or checkpoint."""
 

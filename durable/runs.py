@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import IntegrityError
 
-from durable import plan, vault, waits, wakeup
+from durable import plan, standing, vault, waits, wakeup
 from durable.beats import committing, stating
 from durable.digest import canonical, digest
 from durable.errors import Conflict, Invalid
@@ -159,8 +159,11 @@ def _create(
     return None if row is None else made(Run, row)
 
 
-def hold(run_ref: str, *, actor: str, reason: str) -> None:
-    """Stop a run where it stands: nothing more leaves, until somebody releases it. Raises Conflict for an ended run."""
+def hold(run_ref: str, *, actor: str, reason: str, seen: str | None = None) -> None:
+    """Stop a run where it stands: nothing more leaves, until somebody releases it. Raises Conflict for an ended run.
+
+    `seen`, here and below, is the part of `standing` that the person saw; where it has changed, Moved is raised.
+    """
     check_actor(actor, reason)
     with committing("command"):
         run = lock_run(run_ref)
@@ -168,6 +171,7 @@ def hold(run_ref: str, *, actor: str, reason: str) -> None:
             raise Conflict(f"{run_ref} is held already")
         if run.state not in (RunState.QUEUED, RunState.RUNNING, RunState.SUSPENDED):
             raise Conflict(f"{run_ref} is {run.state}; only a run on its way forward can be held")
+        standing.check(run, seen, "stop")
         Run.objects.filter(pk=run.pk).update(held=True)
         waits.open_wait(run, WaitSpec(WaitKind.HOLD, "hold", waits_for=OPERATOR, detail={"by": actor}))
         record(run, EventKind.HELD, actor=actor, words=reason)
@@ -175,7 +179,7 @@ def hold(run_ref: str, *, actor: str, reason: str) -> None:
             move_run(run, RunState.SUSPENDED)
 
 
-def release(run_ref: str, *, actor: str, reason: str) -> None:
+def release(run_ref: str, *, actor: str, reason: str, seen: str | None = None) -> None:
     """Let a held run go on from where it stands. Raises Conflict where a fork goes on in its place."""
     check_actor(actor, reason)
     with committing("command"):
@@ -183,6 +187,7 @@ def release(run_ref: str, *, actor: str, reason: str) -> None:
         if not run.held:
             raise Conflict(f"{run_ref} is not held")
         refuse_beside_fork(run)
+        standing.check(run, seen)
         unhold(run, by=actor)
         record(run, EventKind.RELEASED, actor=actor, words=reason)
         waits.wake(run)  # not where it is stuck: then it goes on waiting for a person
@@ -206,7 +211,7 @@ def unhold(run: Run, *, by: str) -> None:
         close_wait(wait, WaitState.RESOLVED, by=by)
 
 
-def cancel(run_ref: str, *, actor: str, reason: str, undo: bool = False) -> None:
+def cancel(run_ref: str, *, actor: str, reason: str, undo: bool = False, seen: str | None = None) -> None:
     """Stop a run for good: no new intent after this commit; what is under way is settled first, then, with
     `undo`, undone.
     """
@@ -215,6 +220,7 @@ def cancel(run_ref: str, *, actor: str, reason: str, undo: bool = False) -> None
         run = lock_run(run_ref)
         if run.state in ENDED or run.state in (RunState.CANCELLING, RunState.COMPENSATING):
             raise Conflict(f"{run_ref} is {run.state} already")
+        standing.check(run, seen, "done")
         record(run, EventKind.CANCEL_ASKED, actor=actor, words=reason, body={"undo": undo})
         to_cancelling(run, undo=undo, by=actor)
 
@@ -227,7 +233,7 @@ def to_cancelling(run: Run, *, undo: bool, by: str) -> None:
     wakeup.announce(run.ref)
 
 
-def compensate(run_ref: str, *, actor: str, reason: str) -> None:
+def compensate(run_ref: str, *, actor: str, reason: str, seen: str | None = None) -> None:
     """Undo what an ended run has applied, in reverse order. Raises Conflict for a run that goes on, or was undone."""
     check_actor(actor, reason)
     with committing("command"):
@@ -236,6 +242,7 @@ def compensate(run_ref: str, *, actor: str, reason: str) -> None:
             raise Conflict(
                 f"{run_ref} is {run.state}; only a run that has ended can be compensated (cancel it first)"
             )
+        standing.check(run, seen)
         record(run, EventKind.COMPENSATION_ASKED, actor=actor, words=reason)
         move_run(run, RunState.COMPENSATING, due_at=Clock())
         wakeup.announce(run.ref)

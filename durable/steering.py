@@ -1,6 +1,7 @@
 """What an operator may do to a run that does not go on by itself: retry, skip, edit its state, fork it.
 
-None of these repeats an effect: the ledger answers for what was done, whichever way the code comes by again.
+None of these repeats an effect: the ledger answers for what was done, whichever way the code comes by again. Each may
+say how the run stood when the person saw it (`seen`, from `standing`), and raises Moved where that has changed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from durable import answers, plan, runs, vault, waits, wakeup
+from durable import answers, plan, runs, standing, vault, waits, wakeup
 from durable.beats import committing
 from durable.checkpoints import Snapshot, load, snapshot, write
 from durable.errors import Conflict, Incompatible, Invalid, NotFound
@@ -35,7 +36,7 @@ _OPEN = [state.value for state in OPEN]
 _UNSETTLED = [state.value for state in UNSETTLED]
 
 
-def retry(run_ref: str, *, actor: str, reason: str) -> None:
+def retry(run_ref: str, *, actor: str, reason: str, seen: str | None = None) -> None:
     """Execute the run's step again, keys and checkpoints kept: for a run that is stuck, or has failed.
 
     Raises Conflict for any other run, and while an effect of it is in doubt: that needs a verdict first.
@@ -49,6 +50,7 @@ def retry(run_ref: str, *, actor: str, reason: str) -> None:
             raise Conflict(f"{run_ref} is {run.state} and not stuck; there is nothing to retry")
         if run.state == RunState.FAILED:
             runs.refuse_beside_fork(run)
+        standing.check(run, seen)
         _close(stuck, by=actor)
         record(run, EventKind.RETRIED, actor=actor, words=reason, body={"step": run.step, "visit": run.visit})
         Run.objects.filter(pk=run.pk).update(tries=0, crashes=0, error="")
@@ -58,7 +60,7 @@ def retry(run_ref: str, *, actor: str, reason: str) -> None:
             _queue(run)
 
 
-def skip(run_ref: str, *, actor: str, reason: str, to: str | None = None) -> None:
+def skip(run_ref: str, *, actor: str, reason: str, to: str | None = None, seen: str | None = None) -> None:
     """Leave the run's present step undone and go on at `to`, by default the next one of the plan.
 
     What the step had open and never sent is withdrawn. Raises Conflict while one of its effects is pending or
@@ -67,6 +69,7 @@ def skip(run_ref: str, *, actor: str, reason: str, to: str | None = None) -> Non
     check_actor(actor, reason)
     with committing("command"):
         run = _at_rest(lock_run(run_ref))
+        standing.check(run, seen)
         agent = plan.get(run.agent)
         target = to if to is not None else _next(agent, run.step)
         if target not in agent.steps:
@@ -91,34 +94,43 @@ def skip(run_ref: str, *, actor: str, reason: str, to: str | None = None) -> Non
         _queue(run)
 
 
-def edit_state(run_ref: str, state: dict[str, Any], *, actor: str, reason: str) -> None:
+def edit_state(
+    run_ref: str, state: dict[str, Any], *, actor: str, reason: str, seen: str | None = None
+) -> None:
     """Replace the working state of a run at rest; the old one stays in its checkpoint.
 
     Raises Invalid for a state that its agent would refuse, Conflict for a run that is not at rest.
     """
     check_actor(actor, reason)
-    check_json(state, "state")
-    if not isinstance(state, dict):
-        raise Invalid("state", "must be an object")
+    _check_object(state)
     with committing("command"):
         run = _at_rest(lock_run(run_ref))
-        try:
-            plan.get(run.agent).check_state(state)
-        except Incompatible as error:
-            raise Invalid("state", str(error)) from None
+        standing.check(run, seen)
+        _check_state(run, state)
         snap = load(run)
         snap.state = state
         write(run, snap, CheckpointKind.EDIT, attempt=run.attempt)
         record(run, EventKind.STATE_EDITED, actor=actor, words=reason, body={"version": run.version})
 
 
-def fork(run_ref: str, version: int, *, actor: str, reason: str) -> Run:
+def fork(
+    run_ref: str,
+    version: int,
+    *,
+    actor: str,
+    reason: str,
+    state: dict[str, Any] | None = None,
+    seen: str | None = None,
+) -> Run:
     """Start a run from a kept checkpoint of a run that has ended or is held. Returns it, queued.
 
-    It sees its parent's whole ledger and draws on what is left of its parent's budget. Raises Conflict while
-    something of the parent is pending or in doubt, NotFound for a checkpoint that is not kept.
+    It begins with the checkpoint's state, or with another `state`, sees its parent's whole ledger and draws on what is
+    left of its parent's budget. Raises Conflict while something of the parent is pending or in doubt, NotFound for a
+    checkpoint that is not kept, Invalid for a state that its agent would refuse.
     """
     check_actor(actor, reason)
+    if state is not None:
+        _check_object(state)
     with committing("command"):
         parent = lock_run(run_ref)
         _may_fork(parent)
@@ -127,10 +139,14 @@ def fork(run_ref: str, version: int, *, actor: str, reason: str) -> Run:
             raise NotFound(f"{run_ref} keeps no checkpoint {version}")
         if not checkpoint.next_step:
             raise Conflict(f"checkpoint {version} of {run_ref} is its end; fork an earlier one")
-        run = _copy(parent, checkpoint, actor)
-        record(
-            parent, EventKind.FORKED, actor=actor, words=reason, body={"version": version, "fork": run.ref}
-        )
+        standing.check(parent, seen)
+        if state is not None:
+            _check_state(parent, state)
+        old = snapshot(checkpoint)
+        replaced = state is not None and state != old.state
+        run = _copy(parent, checkpoint, old, actor, state)
+        body = {"version": version, "fork": run.ref} | ({"state": "replaced"} if replaced else {})
+        record(parent, EventKind.FORKED, actor=actor, words=reason, body=body)
         record(
             run,
             EventKind.STARTED,
@@ -140,6 +156,19 @@ def fork(run_ref: str, version: int, *, actor: str, reason: str) -> Run:
         )
         wakeup.announce(run.ref)
     return run
+
+
+def _check_object(state: object) -> None:
+    check_json(state, "state")
+    if not isinstance(state, dict):
+        raise Invalid("state", "must be an object")
+
+
+def _check_state(run: Run, state: dict[str, Any]) -> None:
+    try:
+        plan.get(run.agent).check_state(state)
+    except Incompatible as error:
+        raise Invalid("state", str(error)) from None
 
 
 def _may_fork(parent: Run) -> None:
@@ -153,7 +182,9 @@ def _may_fork(parent: Run) -> None:
         raise Conflict(f"{open_effect.key} is {open_effect.state}; settle it before forking {parent.ref}")
 
 
-def _copy(parent: Run, checkpoint: Checkpoint, actor: str) -> Run:
+def _copy(
+    parent: Run, checkpoint: Checkpoint, old: Snapshot, actor: str, state: dict[str, Any] | None
+) -> Run:
     branch = Branch.objects.create(parent_id=checkpoint.branch_id, base_count=checkpoint.message_count)
     run = Run.objects.create(
         ref=new_ref(),
@@ -168,9 +199,9 @@ def _copy(parent: Run, checkpoint: Checkpoint, actor: str) -> Run:
         parent_version=checkpoint.version,
     )
     vault.create_key(run)
-    old = snapshot(checkpoint)
+    begins = old.state if state is None else state
     snap = Snapshot(
-        old.step, old.visit, old.state, "", 0, old.progress, branch.pk, old.message_count, old.compaction_base
+        old.step, old.visit, begins, "", 0, old.progress, branch.pk, old.message_count, old.compaction_base
     )
     write(run, snap, CheckpointKind.FORK, attempt=0)
     return run

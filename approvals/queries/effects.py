@@ -11,7 +11,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 
 from approvals.queries import pages, runs, words
 from durable.clock import db_now
-from durable.models import Effect, LedgerEvent, Run, Subject
+from durable.models import Effect, LedgerEvent, Subject
 from durable.states import EffectState
 
 COLUMNS = (
@@ -37,8 +37,6 @@ COLUMNS = (
 )
 _LIT = frozenset({EffectState.GATED, EffectState.IN_DOUBT})
 _CHIPS = ("", *(state.value for state in EffectState))
-#: A run may have very many effects; its page shows the newest, the ledger has them all.
-IN_RUN = 200
 
 
 def row(found: pages.Row) -> dict[str, Any]:
@@ -59,11 +57,6 @@ def row(found: pages.Row) -> dict[str, Any]:
         "at": found["settled_at"] or found["recorded_at"],
         "lit": found["state"] in _LIT,
     }
-
-
-def of_run(run: Run) -> list[pages.Row]:
-    """The effects of a run in the order in which they were recorded."""
-    return list(Effect.objects.filter(run=run).order_by("-id").values(*COLUMNS)[:IN_RUN])[::-1]
 
 
 def filtered(state: str, q: str) -> QuerySet[Effect]:

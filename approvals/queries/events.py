@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from approvals import opened
-from approvals.queries import actors
+from approvals.queries import actors, pages
 from durable import vault
-from durable.models import LedgerEvent, Run
+from durable.models import Chain, LedgerEvent, Run
 from durable.states import EventKind
 
 #: Newest events of a page; the whole chain is the export's matter.
 SHOWN = 100
+#: Those on the page of a run, which leads on to all of them.
+ON_RUN = 25
 
 #: From here on, the time between two events is worth a line of its own.
 _IDLE_SECONDS = 60
@@ -69,15 +71,51 @@ def listing(run: Run, effect_key: str | None = None) -> dict[str, Any]:
     if effect_key is not None:
         found = found.filter(effect_key=effect_key)
     rows = list(found.select_related("detail__sealed").order_by("-no")[:SHOWN])
-    key = _key(run) if any(hasattr(row, "detail") for row in rows) else None
     total = found.count() if len(rows) == SHOWN else len(rows)
-    who = actors.names([*(row.actor for row in rows), *_named(rows)])
-    lines = [
+    who = actors.names(told_of(rows))
+    return {"log": lines(run, rows, who, of_effect=bool(effect_key)), "log_total": total}
+
+
+def newest(run: Run) -> list[LedgerEvent]:
+    """The events that the run's page shows: the newest first, read in one query."""
+    found = LedgerEvent.objects.filter(run_ref=run.ref)
+    return list(found.select_related("detail__sealed").order_by("-no")[:ON_RUN])
+
+
+def page(run: Run, *, after: int | None, before: int | None) -> dict[str, Any]:
+    """One page of a run's whole log, newest first. The events are numbered without a gap: so is the keyset."""
+    found = LedgerEvent.objects.filter(run_ref=run.ref).select_related("detail__sealed")
+    if before is not None:
+        rows = list(found.filter(no__gt=before).order_by("no")[: pages.PAGE])[::-1]
+    else:
+        older = found if after is None else found.filter(no__lt=after)
+        rows = list(older.order_by("-no")[: pages.PAGE])
+    last = Chain.objects.filter(run_ref=run.ref).values_list("no", flat=True).first() or 0
+    first, oldest = (rows[0].no, rows[-1].no) if rows else (last, 1)
+    neighbours = pages.Page(
+        [{"id": row.no} for row in rows],
+        str(first) if first < last else "",
+        str(oldest) if oldest > 1 else "",
+    )
+    who = actors.names(told_of(rows))
+    return {"log": lines(run, rows, who), "page": neighbours.context(0) | {"total": f"{last:,}"}}
+
+
+def lines(
+    run: Run, rows: Sequence[LedgerEvent], who: Mapping[str, str], *, of_effect: bool = False
+) -> list[dict[str, Any]]:
+    """Events as lines of _log.html; `who` names each actor. On an effect's own page (`of_effect`) it goes unnamed."""
+    key = _key(run) if any(hasattr(row, "detail") for row in rows) else None
+    return [
         _line(newer, row, older, key, who)
-        | {"who": who[row.actor], "effect": "" if effect_key else _short(row)}
+        | {"who": who[row.actor], "effect": "" if of_effect else _short(row)}
         for newer, row, older in zip([None, *rows], rows, [*rows[1:], None], strict=False)
     ]
-    return {"log": lines, "log_total": total}
+
+
+def told_of(rows: Sequence[LedgerEvent]) -> list[str]:
+    """All whom lines about these events name."""
+    return [*(row.actor for row in rows), *_named(rows)]
 
 
 def _named(rows: Iterable[LedgerEvent]) -> list[str]:

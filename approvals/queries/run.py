@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from approvals.outcomes import moment
-from approvals.queries import effects, events, pages, runs, words
+from approvals.queries import actors, effects, events, pages, run_waits, spend, tally, timeline, words
+from approvals.queries.spend import Spend
+from approvals.queries.tally import Tally
 from approvals.templatetags.interlock import span
-from durable import plan
-from durable.clock import db_now
+from durable import plan, standing
 from durable.errors import InterlockError
-from durable.models import Budget, Chain, Checkpoint, Purse, Run
+from durable.models import Budget, Checkpoint, LedgerEvent, Purse, Run
+from durable.standing import Standing
 from durable.states import ENDED, FINAL, CheckpointKind, EffectState, RunState
 
 #: What a checkpoint was written for, in words.
@@ -27,22 +31,54 @@ _AFTER = {
 _UNDOING = frozenset({RunState.COMPENSATING, RunState.COMPENSATED, RunState.PARTLY_COMPENSATED})
 
 
-def version(run: Run) -> str:
-    """Changes whenever the page would: states, steps and every ledger event are in it."""
-    chain = Chain.objects.filter(run_ref=run.ref).values_list("no", flat=True).first()
-    return pages.version(run.state, run.step, run.version, run.attempt, run.held, run.changed_at, chain)
+#: Newest checkpoints that are read, and those of them that are listed; a page of their own has them all.
+POINTS, SHOWN_POINTS = 20, 10
+POINT_COLUMNS = (
+    "version", "kind", "step", "visit", "next_step", "progress", "message_count", "attempt", "budget", "at",
+)  # fmt: skip
 
 
-def detail(run: Run, seen: str = "") -> dict[str, Any]:
-    """Everything that run_detail.html shows but its acts. `run` comes from `access.get_run`, `seen` from `version`."""
-    waits = runs.open_waits([run.pk])[run.pk]
-    rows = effects.of_run(run)
-    points: list[pages.Row] = _plain(
-        run.checkpoints.order_by("-version").values(
-            "version", "kind", "step", "next_step", "progress", "message_count", "at"
-        )[:20]
-    )
-    approved = any(row["state"] == EffectState.APPROVED for row in rows)
+def version(run: Run, no: int | None) -> str:
+    """Changes whenever the page would: states, steps and every ledger event (the newest is number `no`) are in it."""
+    return pages.version(run.state, run.step, run.version, run.attempt, run.held, run.changed_at, no)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What the page and its acts are made from. `stands` was read first: it is never newer than the rest."""
+
+    run: Run
+    stands: Standing
+    tally: Tally
+    waits: list[pages.Row]
+    open_waits: list[pages.Row]
+    points: list[pages.Row]
+    events: list[LedgerEvent]
+    who: dict[str, str]
+    spend: Spend
+    now: datetime
+
+
+def read(run: Run) -> Read:
+    """Read it all. `run` comes from `access.get_run`; eight queries, however much there is."""
+    stands = standing.of(run)
+    waits = run_waits.of(run)
+    found, points, log = tally.of(run), newest_points(run), events.newest(run)
+    who = actors.names([*run_waits.holders(waits), *events.told_of(log)])
+    now, spent = spend.of(run)
+    return Read(run, stands, found, waits, run_waits.named(waits, who), points, log, who, spent, now)
+
+
+def newest_points(run: Run) -> list[pages.Row]:
+    """The newest checkpoints, as they are stored; only the states are left out."""
+    found = run.checkpoints.order_by("-version").values(*POINT_COLUMNS)[:POINTS]
+    return [dict(row) for row in found]
+
+
+def detail(found: Read) -> dict[str, Any]:
+    """Everything that run_detail.html shows but its acts."""
+    run, waits, rows = found.run, found.open_waits, found.tally.rows
+    approved = bool(found.tally.some([EffectState.APPROVED]))
     shown = {"step": run.step, "state": run.state, "attempt": run.attempt, "error": run.error}
     return {
         "run": {
@@ -53,38 +89,45 @@ def detail(run: Run, seen: str = "") -> dict[str, Any]:
             "wait": words.wait_word(waits),
             "why": words.why(shown, waits, approved=approved),
             "more": " ".join(filter(None, [words.more(waits), _more(run)])),
-            "version": seen or version(run),
+            "version": version(run, found.stands.no),
             "created_at": run.created_at,
             "attempt": run.attempt,
             "code": "",
             "ended": RunState(run.state) in FINAL,
         },
-        "waits": waits,
-        "effect_rows": rows,
+        "result": _result(run),
         "requester": run.requester,
-        "plan": _plan(run, points, waits),
-        "budget": _gauges(run),
+        "plan": _plan(run, found.points, waits),
+        "budget": _gauges(run, found.now),
         "effects": [effects.row(one) for one in rows],
-        "effects_words": _effects_words(rows),
+        "effects_words": _effects_words(found.tally),
+        "effects_more": found.tally.count - len(rows),
         "chain": None,
-        "checkpoints": [_point(point) for point in points],
-        "saga": _saga(run, rows),
-        "now": db_now(),
-        **events.listing(run),
+        "checkpoints": [point(one) for one in found.points[:SHOWN_POINTS]],
+        "saga": _saga(run, found.tally),
+        "timeline": timeline.of(run, found.points, found.waits, rows, found.now),
+        "now": found.now,
+        "log": events.lines(run, found.events, found.who),
+        "log_total": found.stands.no or 0,
+        "log_more": (found.stands.no or 0) > len(found.events),
+        "message_count": run.message_count,
     }
-
-
-def _plain(found: Iterable[Any]) -> list[pages.Row]:
-    return [dict(row) for row in found]
 
 
 def _more(run: Run) -> str:
     parts = []
     if run.parent is not None:
         parts.append(f"Forked from {run.parent.ref} at version {run.parent_version}.")
-    if RunState(run.state) in ENDED and run.result is not None:
+    if _result(run):
         parts.append("It left a result.")
     return " ".join(parts)
+
+
+def _result(run: Run) -> str:
+    """What an ended run has left, as JSON; empty where it left nothing."""
+    if RunState(run.state) not in ENDED or run.result is None:
+        return ""
+    return json.dumps(run.result, ensure_ascii=False)
 
 
 def _plan(run: Run, points: list[pages.Row], waits: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -119,11 +162,11 @@ def _not_done(run: Run, name: str, *, passed: bool) -> dict[str, str]:
     return {"state": "skipped", "note": "not taken"}
 
 
-def _gauges(run: Run) -> list[dict[str, Any]]:
+def _gauges(run: Run, now: datetime) -> list[dict[str, Any]]:
     """What the budget has left: time, steps, tokens, and money in each currency that the run has touched."""
     budget = run.budget
     found = [
-        _deadline(run, budget),
+        _deadline(run, budget, now),
         _gauge("Steps", budget.steps_used, 0, budget.steps_limit),
         _gauge("Tokens", budget.tokens_used, budget.tokens_reserved, budget.tokens_limit),
     ]
@@ -155,11 +198,11 @@ def _purse(purse: Purse) -> dict[str, Any]:
     }
 
 
-def _deadline(run: Run, budget: Budget) -> dict[str, Any] | None:
+def _deadline(run: Run, budget: Budget, now: datetime) -> dict[str, Any] | None:
     """Runs on through waits; of an ended run it says nothing any more."""
     if budget.deadline is None or RunState(run.state) in ENDED:
         return None
-    now, whole = db_now(), (budget.deadline - run.created_at).total_seconds()
+    whole = (budget.deadline - run.created_at).total_seconds()
     left = (budget.deadline - now).total_seconds()
     return {
         "name": "Deadline",
@@ -184,27 +227,35 @@ def _gauge(name: str, spent: int, reserved: int, limit: int | None) -> dict[str,
     }
 
 
-def _effects_words(rows: list[pages.Row]) -> str:
-    applied = [row for row in rows if row["state"] == EffectState.APPLIED]
-    return f"{len(rows)} effect{'' if len(rows) == 1 else 's'}, {len(applied)} applied"
+def _effects_words(found: Tally) -> str:
+    """How many there are and what came of them, counted over all of them."""
+    applied = found.some([EffectState.APPLIED], undo=False)
+    spent = "".join(f", {words.money(minor, currency)} spent" for currency, minor in applied.sums.items())
+    undone = found.some([EffectState.APPLIED], undo=False, undone=True)
+    back = f", {undone.count:,} of them undone" if undone else ""
+    noun = "effect" if found.count == 1 else "effects"
+    return f"{found.count:,} {noun}, {applied.count:,} applied{back}{spent}"
 
 
-def _point(point: pages.Row) -> dict[str, Any]:
+def point(found: pages.Row) -> dict[str, Any]:
+    """A stored checkpoint as pages and forms show it."""
     return {
-        "version": point["version"],
-        "after": _AFTER[CheckpointKind(point["kind"])].format(step=point["step"]).strip(),
-        "next": point["next_step"],
-        "messages": point["message_count"],
-        "at": point["at"],
+        "version": found["version"],
+        "after": _AFTER[CheckpointKind(found["kind"])].format(step=found["step"]).strip(),
+        "next": found["next_step"],
+        "messages": found["message_count"],
+        "progress": found["progress"],
+        "tokens": int((found["budget"] or {}).get("tokens", 0)),
+        "at": found["at"],
     }
 
 
-def _saga(run: Run, rows: list[pages.Row]) -> dict[str, Any] | None:
-    """The undos of a run that is or was compensated, and what of it could not be undone."""
+def _saga(run: Run, found: Tally) -> dict[str, Any] | None:
+    """The undos of a run that is or was compensated, and what of it could not be undone: all counted, newest listed."""
     if RunState(run.state) not in _UNDOING:
         return None
-    undos = {row["undo_of_id"]: row for row in rows if row["undo_of_id"] is not None}
-    forward = [row for row in rows if row["undo_of_id"] is None and row["state"] == EffectState.APPLIED]
+    undos = {row["undo_of_id"]: row for row in found.rows if row["undo_of_id"] is not None}
+    forward = [row for row in found.rows if row["undo_of_id"] is None and row["state"] == EffectState.APPLIED]
     forward.sort(key=lambda row: row["applied_no"] or 0, reverse=True)
     listed = []
     for row in forward:
@@ -216,8 +267,10 @@ def _saga(run: Run, rows: list[pages.Row]) -> dict[str, Any] | None:
         )
         note = f"undone by {undo['key']}" if undo is not None else "no undo has been recorded"
         listed.append({"effect_id": (undo or row)["key"], "key": row["key"], "state": state, "note": note})
-    done = sum(1 for undo in undos.values() if undo["state"] == EffectState.APPLIED)
-    return {"rows": listed, "words": f"{done} of {len(forward)} undone"}
+    applied = found.some([EffectState.APPLIED], undo=False)
+    undone = found.some([EffectState.APPLIED], undo=False, undone=True)
+    more = f", the newest {len(listed)} listed" if len(listed) < applied.count else ""
+    return {"rows": listed, "words": f"{undone.count:,} of {applied.count:,} undone{more}"}
 
 
 def working_state(run: Run) -> Any:

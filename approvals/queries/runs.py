@@ -45,7 +45,7 @@ _LIFE = (
     RunState.COMPENSATED,
     RunState.PARTLY_COMPENSATED,
 )
-_WAIT_COLUMNS = (
+WAIT_COLUMNS = (
     "id",
     "run_id",
     "kind",
@@ -149,7 +149,7 @@ def open_waits(run_ids: Iterable[int]) -> defaultdict[int, list[dict[str, Any]]]
     """The open waits of some runs, oldest first, by run."""
     found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     rows = Wait.objects.filter(run_id__in=list(run_ids), state=WaitState.OPEN.value).order_by("id")
-    waits = [dict(row) for row in rows.values(*_WAIT_COLUMNS)]
+    waits = [dict(row) for row in rows.values(*WAIT_COLUMNS)]
     holders = actors.names(wait["detail"]["by"] for wait in waits if (wait["detail"] or {}).get("by"))
     for wait in waits:
         if (wait["detail"] or {}).get("by"):

@@ -1,4 +1,6 @@
-"""An operator's commands to a run: each posts a reason, calls one command of the engine, and leads back to the run."""
+"""An operator's commands to a run: each posts a reason and what the person was shown, calls one command of the engine,
+and leads back to the run. Where the run has moved on since, nothing is done, and what the act would do now is shown.
+"""
 
 from __future__ import annotations
 
@@ -12,33 +14,45 @@ from django.urls import reverse
 
 from approvals import access, htmx
 from approvals.acts import ACTS
+from approvals.capabilities import Capability
 from approvals.forms import first_error
+from approvals.queries.pages import cursor
 from approvals.views.doors import SignedIn, door
-from approvals.views.runs import show
+from approvals.views.run import show
+from approvals.views.run_pages import fork_page
 from durable import runs, steering
-from durable.errors import InterlockError, Invalid
+from durable.errors import InterlockError, Invalid, Moved
+from durable.models import Run
 
 #: Gets the run's id, the actor, and the form's values; returns the id of the run to show next.
 Command = Callable[[str, str, dict[str, Any]], str]
 
 
-def _command(noun: str, done: str, command: Command) -> Callable[..., HttpResponse]:
-    """Build the view of one command. `done` is what the page says afterwards."""
+def _command(
+    noun: str, done: str, command: Command, refuse: Callable[..., HttpResponse] = show
+) -> Callable[..., HttpResponse]:
+    """Build the view of one command. `done` is what the page says afterwards, `refuse` shows why it was not done."""
     act = next(act for act in ACTS if act.noun == noun)
 
     @door("POST")
     def view(request: SignedIn, ref: str) -> HttpResponse:
         found = access.get_run(request.user, ref)
         access.check(request.user, act.needs)
-        form = act.form(request.POST)
+        form = act.form(request.POST, auto_id=f"{noun}-%s")
+        bad = HTTPStatus.UNPROCESSABLE_ENTITY
         if not form.is_valid():
-            return show(request, found, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))
+            return refuse(request, found, status=bad, problem=first_error(form), again=noun, form=form)
+        if form.cleaned_data.get("state") is not None:
+            access.check(request.user, Capability.EDIT_STATE)
         try:
             follow = command(ref, access.actor(request.user), form.cleaned_data)
         except InterlockError as refusal:
-            status = HTTPStatus.UNPROCESSABLE_ENTITY if isinstance(refusal, Invalid) else HTTPStatus.CONFLICT
-            found = access.get_run(request.user, ref)
-            return show(request, found, status=status, problem=f"Nothing was done: {refusal}.")
+            shown = {"status": HTTPStatus.CONFLICT, "problem": f"Nothing was done: {refusal}."}
+            if isinstance(refusal, Moved):
+                shown |= {"problem": f"{shown['problem']} Below stands what it would do now.", "again": noun}
+            elif isinstance(refusal, Invalid):
+                shown |= {"status": bad, "again": noun, "form": form}
+            return refuse(request, access.get_run(request.user, ref), **shown)
         messages.success(request, done)
         return htmx.see_other(request, reverse("run", args=[follow]))
 
@@ -46,42 +60,52 @@ def _command(noun: str, done: str, command: Command) -> Callable[..., HttpRespon
 
 
 def _hold(ref: str, actor: str, data: dict[str, Any]) -> str:
-    runs.hold(ref, actor=actor, reason=data["reason"])
+    runs.hold(ref, actor=actor, reason=data["reason"], seen=data["seen"])
     return ref
 
 
 def _release(ref: str, actor: str, data: dict[str, Any]) -> str:
-    runs.release(ref, actor=actor, reason=data["reason"])
+    runs.release(ref, actor=actor, reason=data["reason"], seen=data["seen"])
     return ref
 
 
 def _cancel(ref: str, actor: str, data: dict[str, Any]) -> str:
-    runs.cancel(ref, actor=actor, reason=data["reason"], undo=data["undo"])
+    runs.cancel(ref, actor=actor, reason=data["reason"], undo=data["undo"], seen=data["seen"])
     return ref
 
 
 def _compensate(ref: str, actor: str, data: dict[str, Any]) -> str:
-    runs.compensate(ref, actor=actor, reason=data["reason"])
+    runs.compensate(ref, actor=actor, reason=data["reason"], seen=data["seen"])
     return ref
 
 
 def _retry(ref: str, actor: str, data: dict[str, Any]) -> str:
-    steering.retry(ref, actor=actor, reason=data["reason"])
+    steering.retry(ref, actor=actor, reason=data["reason"], seen=data["seen"])
     return ref
 
 
 def _skip(ref: str, actor: str, data: dict[str, Any]) -> str:
-    steering.skip(ref, actor=actor, reason=data["reason"], to=data["to"] or None)
+    steering.skip(ref, actor=actor, reason=data["reason"], to=data["to"] or None, seen=data["seen"])
     return ref
 
 
 def _edit_state(ref: str, actor: str, data: dict[str, Any]) -> str:
-    steering.edit_state(ref, data["state"], actor=actor, reason=data["reason"])
+    steering.edit_state(ref, data["state"], actor=actor, reason=data["reason"], seen=data["seen"])
     return ref
 
 
+def _refuse_fork(request: SignedIn, found: Run, **shown: Any) -> HttpResponse:
+    """A fork that was asked for on its own page is refused there."""
+    version = cursor(request.POST.get("version"))
+    if "alone" not in request.POST or version is None:
+        return show(request, found, **shown)
+    form = shown.get("form")
+    return fork_page(request, found, version, status=shown["status"], problem=shown["problem"], typed=form)
+
+
 def _fork(ref: str, actor: str, data: dict[str, Any]) -> str:
-    return steering.fork(ref, data["version"], actor=actor, reason=data["reason"]).ref
+    version, state = data["version"], data["state"]  # without a state it begins with the checkpoint's
+    return steering.fork(ref, version, actor=actor, reason=data["reason"], state=state, seen=data["seen"]).ref
 
 
 holds = _command("holds", "Held. Nothing more leaves until somebody releases it.", _hold)
@@ -93,4 +117,4 @@ compensations = _command("compensations", "It is being undone, in reverse order.
 retries = _command("retries", "Queued. The step is executed again.", _retry)
 skips = _command("skips", "Skipped. The run goes on at the next step.", _skip)
 state = _command("state", "Stored. The next step sees the new state.", _edit_state)
-forks = _command("forks", "Forked. This is the new run.", _fork)
+forks = _command("forks", "Forked. This is the new run.", _fork, _refuse_fork)

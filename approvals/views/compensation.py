@@ -8,8 +8,8 @@ from approvals import access, htmx
 from approvals.acts import offered
 from approvals.capabilities import Capability
 from approvals.queries import compensation as way_back
-from approvals.queries import effects, pages
-from approvals.queries import runs as list_of
+from approvals.queries import pages
+from approvals.queries import run as one_run
 from approvals.views.doors import SignedIn, door, query_text
 
 
@@ -32,8 +32,7 @@ def compensation(request: SignedIn, ref: str) -> HttpResponse:
     context = way_back.page(run)
     acts = []
     if not htmx.wants_fragment(request):
-        waits = list_of.open_waits([run.pk])[run.pk]
-        fitting = offered(request.user, run, waits, effects.of_run(run), [])
+        fitting = offered(request.user, one_run.read(run))
         acts = [act for act in fitting if act["id"] in ("compensations", "releases")]
     context |= {"acts": acts, "section": "compensation"}
     context["may_settle"] = access.may(request.user, Capability.SETTLE)

@@ -48,7 +48,7 @@ const changed = (field) => (/checkbox|radio/.test(field.type) ? field.checked !=
 document.addEventListener("input", ({ target }) => target.toggleAttribute("data-begun", changed(target)));
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (!event.target.hasAttribute("data-live")) return;
-  const busy = document.hidden || event.target.dataset.over || document.querySelector(".ask:popover-open");
+  const busy = document.hidden || event.target.dataset.over || document.querySelector(".ask:popover-open, #again");
   if (busy || event.target.querySelector("[data-begun]")) event.preventDefault();
 });
 document.getElementById("search")?.addEventListener("toggle", (event) => event.target.q.focus());
@@ -118,4 +118,13 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   if (control.matches("input, .btn-main[type=submit]")) control.focus();
   else control.click();
+});
+
+// What a person has scrolled sideways stays so when its part of a live page is swapped.
+const scrolled = new Map();
+document.addEventListener("htmx:beforeSwap", () => {
+  document.querySelectorAll("[data-keep]").forEach((box) => scrolled.set(box.id, box.scrollLeft));
+});
+document.addEventListener("htmx:afterSwap", () => {
+  document.querySelectorAll("[data-keep]").forEach((box) => { box.scrollLeft = scrolled.get(box.id) ?? 0; });
 });

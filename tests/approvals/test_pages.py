@@ -25,13 +25,14 @@ pytestmark = pytest.mark.django_db
 READERS = ("alice", "olga", "rita", "ada")
 #: Who gets which status from a GET, by the name of the address. Whoever is not named here gets what `else` says.
 LISTS = ("gates", "runs", "run-suggestions", "bulk-acts", "doubts", "compensation", "ledger", "tools")
-OBJECTS = ("gate", "facts", "alike", "run", "way-back", "effect", "bulk-act")
+RUN_PAGES = ("run", "conversation", "log", "checkpoints", "way-back")
+OBJECTS = ("gate", "facts", "alike", *RUN_PAGES, "effect", "bulk-act")
 POSTS = ("decisions", "alike-decisions", "answers", "holds", "releases", "cancellations", "compensations", "retries",
          "skips", "forks", "state", "verdicts", "look-ups", "run-views", "run-view-deletions", "bulk-drafts",
          "bulk-starts", "bulk-stops")  # fmt: skip
 OPEN = ("sign-in", "sign-out", "home", "healthz", "readyz")
-#: Each with a matrix of its own: in test_home.py and test_system.py.
-ELSEWHERE = ("behind", "system", "metrics")
+#: Each with a matrix of its own: in test_home.py, test_system.py, test_run_pages.py and test_commands.py.
+ELSEWHERE = ("behind", "system", "metrics", "differences", "fork")
 
 
 def address(name: str, gate: Gate) -> str:
@@ -51,7 +52,7 @@ def address(name: str, gate: Gate) -> str:
     }
     if name in ("bulk-act", "bulk-starts", "bulk-stops"):
         of[name] = [bulk_of(gate)]
-    needs_ref = name in POSTS or name in ("run", "way-back")
+    needs_ref = name in POSTS or name in RUN_PAGES
     return reverse(name, args=of.get(name, [gate.effect.run.ref] if needs_ref else []))
 
 
@@ -124,8 +125,8 @@ def test_what_is_not_yours_and_what_is_not_there_look_the_same(name: str, sign_i
     charlie = sign_in(factories.person("charlie"))
     absent = {"gate": reverse("gate", args=[gate.pk + 999]),
               "facts": reverse("facts", args=[gate.pk + 999]),
-              "alike": reverse("alike", args=[gate.pk + 999]), "run": reverse("run", args=["run-none"]),
-              "way-back": reverse("way-back", args=["run-none"]),
+              "alike": reverse("alike", args=[gate.pk + 999]),
+              **{one: reverse(one, args=["run-none"]) for one in RUN_PAGES},
               "effect": reverse("effect", args=["run-none:pay"]),
               "bulk-act": reverse("bulk-act", args=[10**9])}[name]  # fmt: skip
     mine, nobodys = charlie.get(address(name, gate)), charlie.get(absent)

@@ -10,9 +10,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from approvals import radius
-from approvals.acts import ACTS
+from approvals.acts import ACTS, scene
 from approvals.queries import run as one_run
-from durable.models import Effect, Run
+from approvals.queries.tally import LISTED
+from durable.models import Effect, Frozen, Run
 from durable.states import RunState
 from durable.tools import tool
 from durable.vendor import Call, Receipt
@@ -49,14 +50,17 @@ def run_with(*effects: tuple[Any, str, dict[str, Any]], state: str = "suspended"
 
 
 def told(run: Run, noun: str) -> list[str]:
-    shown = one_run.detail(run)
-    return radius.of(noun, radius.Scene(run, shown["effect_rows"], shown["checkpoints"], shown["waits"]))
+    return radius.of(noun, scene(one_run.read(run)))
 
 
 def pays(amount: str, currency: str = "EUR") -> dict[str, Any]:
     return {"order": "8812", "amount": amount, "currency": currency}
 
 
+LOOKED_UP = (
+    "Looked up first: Pay out 25.00 EUR (pay); found, it is adopted; "
+    "else repeated under the same key while that is safe."
+)
 MIXED = (
     (factories.pay_out, "applied", pays("10")),
     (factories.pay_out, "in doubt", pays("25")),
@@ -104,9 +108,10 @@ def test_a_retry_tells_what_the_record_answers_and_what_is_asked() -> None:
     assert lines[1:] == [
         "Answered from the record, not repeated: Pay out 10.00 EUR (pay).",
         "Answered from the record, not repeated: Put by (pay).",
-        "Looked up first: Pay out 25.00 EUR (pay).",
+        LOOKED_UP,
         "Sent, as approved: Post letter (pay).",
         "Still asks people: Pay out 184.50 EUR (pay).",
+        "Money that may leave by what is open: 209.50 EUR; it is reserved already.",
     ]
 
 
@@ -120,8 +125,9 @@ def test_a_retry_of_another_step_leaves_what_was_done_alone() -> None:
 def test_a_release_tells_what_leaves_at_once() -> None:
     assert told(run_with(*MIXED), "releases") == [
         "Sent next, approved: Post letter (pay).",
-        "Looked up first: Pay out 25.00 EUR (pay).",
+        LOOKED_UP,
         "Still waits for people: Pay out 184.50 EUR (pay).",
+        "Money that may leave by what is open: 209.50 EUR; it is reserved already.",
     ]
 
 
@@ -143,15 +149,57 @@ def test_amounts_of_two_currencies_are_never_added() -> None:
 def test_very_many_of_a_kind_are_counted_and_not_listed() -> None:
     run = run_with(*[(factories.pay_out, "approved", pays("1"))] * 9)
     lines = told(run, "releases")
-    assert (len(lines), lines[-1]) == (radius.LISTED + 1, "And 3 more of the kind.")
+    assert lines[-2:] == [
+        "And 3 more of the kind (9.00 EUR in all).",
+        "Money that may leave by what is open: 9.00 EUR; it is reserved already.",
+    ]
+    assert len(lines) == LISTED + 2
+
+
+def test_every_applied_effect_is_counted_for_the_way_back_however_many_there_are() -> None:
+    run = run_with((put_by, "applied", {"order": "8812"}), MIXED[0], state="completed")
+    last = Effect.objects.get(run=run, tool="pay_out")
+    Effect.objects.bulk_create(more(last, 2 + n) for n in range(1, 301))
+    lines = told(run, "compensations")
+    assert lines[0] == "1. Can't be undone: Pay out 10.00 EUR (pay)."
+    assert lines[LISTED:] == [
+        "And 296 more, further back. Of all 302:",
+        "301 of pay_out can't be undone.",
+        "1 of put_by undone by put_back.",
+    ]
+    assert (
+        one_run.detail(one_run.read(run))["effects_words"] == "302 effects, 302 applied, 3,010.00 EUR spent"
+    )
+    assert "What it did stays done: 302 effects (3,010.00 EUR)." in told(run, "cancellations")
+
+
+def more(like: Effect, place: int) -> Effect:
+    """Another effect like one that is there, at a place of its own."""
+    values = {column.attname: getattr(like, column.attname) for column in Effect._meta.concrete_fields}
+    key = f"{like.key}#{place}"
+    return Effect(
+        **values | {"id": None, "key": key, "ordinal": place, "applied_no": place, "receipt_id": ""}
+    )
+
+
+def test_a_retry_says_which_tokens_are_spent_again_and_which_are_not() -> None:
+    run = run_with(MIXED[0])
+    for ordinal, answered, reserved, tokens in ((7, True, 0, 1_240), (8, False, 4_000, 0)):
+        Frozen.objects.create(
+            run=run, step="pay", visit=1, ordinal=ordinal, tool="model", args_digest="0" * 64,
+            answered=answered, reserved=reserved, tokens=tokens,
+        )  # fmt: skip
+    assert told(run, "retries")[-2:] == [
+        "Answered from the record: 1 model call or read: 1,240 tokens are not spent again.",
+        "Made again: 1 model call that was cut off; up to 4,000 tokens are spent again.",
+    ]
 
 
 @pytest.mark.parametrize("noun", [act.noun for act in ACTS])
 def test_every_act_says_something_and_asks_the_database_nothing(noun: str) -> None:
     run = run_with(*MIXED)
-    shown = one_run.detail(run)
-    scene = radius.Scene(run, shown["effect_rows"], shown["checkpoints"], shown["waits"])
+    read = one_run.read(run)
     with CaptureQueriesContext(connection) as queries:
-        lines = radius.of(noun, scene)
+        lines = radius.of(noun, scene(read))
     assert lines and all(lines) and len(queries) == 0
     assert RunState(run.state)

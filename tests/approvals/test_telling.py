@@ -65,7 +65,7 @@ def test_the_plan_says_not_yet_only_of_what_may_still_come(
     claim = factories.running(agent="RefundDesk")
     Run.objects.filter(pk=claim.run_id).update(state=state, step=step, lease_until=None)
     run = Run.objects.select_related("budget", "parent").get(pk=claim.run_id)
-    shown = {one["name"]: one["note"] for one in one_run.detail(run)["plan"]}
+    shown = {one["name"]: one["note"] for one in one_run.detail(one_run.read(run))["plan"]}
     assert {name: shown[name] for name in notes} == notes
 
 

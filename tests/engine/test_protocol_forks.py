@@ -30,7 +30,7 @@ def parent(vendor: Vendor, tool: Any = tools.keyed, **args: Any) -> tuple[Run, d
 
 
 def fork(run: Run) -> Run:
-    return steering.fork(run.ref, 1, **WHY)
+    return steering.fork(run.ref, 1, actor=WHY["actor"], reason=WHY["reason"])
 
 
 def test_an_equal_call_at_the_same_place_returns_the_parents_receipt(vendor: Vendor) -> None:

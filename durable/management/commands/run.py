@@ -29,7 +29,9 @@ ACTS: dict[str, _Act] = {
     "retry": lambda ref, _, by: steering.retry(ref, **by),
     "skip": lambda ref, given, by: steering.skip(ref, to=given["to"], **by),
     "edit": lambda ref, given, by: steering.edit_state(ref, _state(given["state"]), **by),
-    "fork": lambda ref, given, by: steering.fork(ref, _checkpoint(given["checkpoint"]), **by),
+    "fork": lambda ref, given, by: steering.fork(
+        ref, _checkpoint(given["checkpoint"]), actor=by["actor"], reason=by["reason"]
+    ),
 }
 
 
