@@ -10,7 +10,7 @@ from tests.bench.ours import engine, workers
 
 AGENT = "bench steps"
 #: Children of the worker that drives many runs: the measure `workers` shows what others do.
-CHILDREN = 4
+CHILDREN = 8
 
 
 def measure() -> kit.Figures:
