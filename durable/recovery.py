@@ -75,7 +75,9 @@ def sweep(otherwise: Callable[[str], None] | None = None) -> dict[str, int]:
     items, look_up = work.pop("doubts")
     found = {kind: fairly.each(kind, *one) if there[kind] else 0 for kind, one in work.items()}
     found["hints"] = hint(otherwise)
-    found["doubts"] = fairly.each("doubts", items, look_up, seconds=LOOKING) if there["doubts"] else 0
+    # What has just been set right may be in doubt since.
+    due = there["doubts"] or any(found.values())
+    found["doubts"] = fairly.each("doubts", items, look_up, seconds=LOOKING) if due else 0
     alert()
     return found
 

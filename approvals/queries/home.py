@@ -17,7 +17,7 @@ from durable.clock import db_now
 from durable.models import Run
 from durable.states import Attention
 
-_SHOWN = 8
+_SHOWN = 5
 #: What a person does about a run that is stuck for this reason; the button says it.
 _ACTS = {
     Attention.IN_DOUBT: "Settle",

@@ -148,7 +148,7 @@ def test_a_form_of_another_sign_in_changes_nothing_and_says_so() -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(alice)
     answer = post(client, gate)
-    assert answer.status_code == 403 and b"You are signed in as alice now" in answer.content
+    assert answer.status_code == 403 and b"You are signed in as Alice" in answer.content
     assert Decision.objects.count() == 0
 
 

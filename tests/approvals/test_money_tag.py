@@ -53,7 +53,7 @@ def test_a_moment_names_its_zone_and_its_distance(form: str, shown: str) -> None
     answer = drawn("{% when at form %}", at=NOW + timedelta(hours=2, minutes=40), form=form)
     assert (
         answer
-        == f'<time datetime="2026-11-26T16:00:00+00:00" title="2026-11-26T16:00:00+00:00">{shown}</time>'
+        == f'<time datetime="2026-11-26T16:00:00+00:00" title="26 Nov 2026, 17:00:00 CET">{shown}</time>'
     )
 
 
