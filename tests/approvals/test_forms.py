@@ -213,7 +213,7 @@ def test_a_question_and_its_answer_go_through_the_page(sign_in: SignIn) -> None:
 
 
 def command(client: Client, run: Run, noun: str, **said: Any) -> Any:
-    """Post an act as its page would, with the name of how the run stands; one that is not offered, by that name alone."""
+    """Post an act as its page would, with the name of how the run stands, whether the page offers it or not."""
     part = next(act.part for act in ACTS if act.noun == noun)
     return client.post(reverse(noun, args=[run.ref]), {"seen": getattr(standing.of(run), part), **said})
 
