@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from approvals.views import kept
+from durable import standing
 from durable.models import Run
 from tests import factories
 from tests.approvals.conftest import SignIn
@@ -55,7 +56,8 @@ def test_what_a_stranger_typed_passes_through_the_sign_in_and_is_then_sent_by_ha
     factories.person("olga")
     address = reverse("holds", args=[run.ref])
     client = Client()
-    door = client.post(address, {"reason": WORDS}, headers=OURS)
+    said = {"reason": WORDS, "seen": standing.of(run).stop}
+    door = client.post(address, said, headers=OURS)
     assert door.status_code == 403 and not held(run)
     text = field(door.content.decode(), "kept")
     wrong = client.post(reverse("sign-in"), {"username": "olga", "password": "no", "kept": text})
@@ -64,18 +66,19 @@ def test_what_a_stranger_typed_passes_through_the_sign_in_and_is_then_sent_by_ha
     offered = client.post(reverse("sign-in"), inside)
     assert WORDS in offered.content.decode() and f'action="{address}"' in offered.content.decode()
     assert "no-store" in offered["Cache-Control"] and not held(run)
-    assert client.post(address, {"reason": WORDS}).status_code == 303 and held(run)
+    assert client.post(address, said).status_code == 303 and held(run)
 
 
 def test_a_page_from_before_the_last_sign_in_keeps_the_text_and_says_who_is_here_now() -> None:
     run = factories.gate().effect.run
     client = Client(enforce_csrf_checks=True)
     client.force_login(factories.person("olga"))
-    answer = client.post(reverse("holds", args=[run.ref]), {"reason": WORDS}, headers=OURS)
+    said = {"reason": WORDS, "seen": standing.of(run).stop}
+    answer = client.post(reverse("holds", args=[run.ref]), said, headers=OURS)
     page = answer.content.decode()
     assert answer.status_code == 403 and not held(run)
     assert WORDS in page and "You are signed in as Olga (Operator)." in page
-    again = {"reason": WORDS, "csrfmiddlewaretoken": field(page, "csrfmiddlewaretoken")}
+    again = {**said, "csrfmiddlewaretoken": field(page, "csrfmiddlewaretoken")}
     assert client.post(reverse("holds", args=[run.ref]), again, headers=OURS).status_code == 303 and held(run)
 
 
