@@ -17,6 +17,15 @@ from tests.vendors import Vendor
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True, databases=["default", "owner"])]
 
 WIDTHS = (1280, 768, 390)
+#: What should be where it is drawn: nothing lies over it.
+COVERED = """() => {
+  scrollTo(0, 0);
+  return [...document.querySelectorAll("main h1, main input[type=search]")].filter((one) => {
+    const box = one.getBoundingClientRect();
+    const there = document.elementFromPoint(box.left + 6, box.top + box.height / 2);
+    return box.width && box.top < innerHeight && !one.contains(there);
+  }).map((one) => one.outerHTML.slice(0, 80));
+}"""
 
 
 def shown_badly(page: Page) -> list[str]:
@@ -28,6 +37,7 @@ def shown_badly(page: Page) -> list[str]:
             page.set_viewport_size({"width": width, "height": 900})
             if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
                 found.append(f"{page.url}: wider than {width}")
+            found += [f"{page.url}: covered at {width}: {one}" for one in page.evaluate(COVERED)]
             if theme == "light" or width == WIDTHS[0]:
                 found += [f"{theme}, {width}: {line}" for line in violations(page, theme)]
     return found
