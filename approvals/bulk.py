@@ -14,7 +14,7 @@ from functools import partial
 
 from celery import current_app
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Q
 
 from approvals import access, bulk_radius
@@ -185,13 +185,20 @@ def _one(bulk: BulkAct, wanted: BulkKind, result: BulkResult) -> None:
     try:
         with beside(partial(_witness, bulk.pk, result.pk)):
             command(result.run.ref, actor=access.actor(bulk.person), reason=bulk.reason)
-    except Overtaken:
-        raise
+    except (Overtaken, OperationalError, InterfaceError):
+        raise  # another one's turn, or the database is away: nothing is known of this run
     except InterlockError as refusal:
-        with stating("command"):
-            BulkResult.objects.filter(pk=result.pk, outcome=Outcome.WAITING.value).update(
-                outcome=Outcome.REFUSED.value, words=str(refusal), at=Clock()
-            )
+        _refused(result, str(refusal))
+    except Exception as error:  # one run that can't be acted on must not stand before all others for ever
+        log.error("%s of %s failed: %s", bulk.act, result.run.ref, type(error).__name__)
+        _refused(result, f"it failed unexpectedly ({type(error).__name__}); the log says more")
+
+
+def _refused(result: BulkResult, words: str) -> None:
+    with stating("command"):
+        BulkResult.objects.filter(pk=result.pk, outcome=Outcome.WAITING.value).update(
+            outcome=Outcome.REFUSED.value, words=words, at=Clock()
+        )
 
 
 def _witness(bulk_pk: int, result_pk: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextvars import Context
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from approvals import bulk
+from approvals.bulk_acts import kind
 from approvals.models import BulkAct, BulkResult
 from approvals.run_query import parse
 from durable import faults, runs
@@ -96,6 +98,25 @@ def test_a_run_that_refuses_has_its_reason_and_the_others_are_done(olga: User) -
     assert outcomes(made) == {one.ref: ("refused", f"{one.ref} is held already"), other.ref: ("done", "")}
     again = bulk.again(olga, made.pk)
     assert (again.total, again.radius["rest"]) == (1, [["held already", 1]])
+
+
+def test_a_run_that_cannot_be_acted_on_at_all_does_not_stand_before_the_others(
+    olga: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, other = factories.gate().effect.run, factories.gate().effect.run
+    made = going(olga, "holds", other, broken)
+
+    def fails(ref: str, **_: Any) -> None:
+        if ref == broken.ref:
+            raise ValueError(ref)
+        runs.hold(ref, **_)
+
+    wanted = replace(kind("holds"), command=fails)
+    monkeypatch.setattr(bulk, "kind", lambda name: wanted)
+    bulk.carry_on(made.pk)
+    found = outcomes(made)
+    assert found[other.ref] == ("done", "")
+    assert found[broken.ref][0] == "refused" and "ValueError" in found[broken.ref][1]
 
 
 def test_what_was_shown_as_not_fitting_is_not_tried_even_if_it_fits_by_now(olga: User) -> None:

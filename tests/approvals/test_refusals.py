@@ -78,6 +78,7 @@ def test_a_page_from_before_the_last_sign_in_keeps_the_text_and_says_who_is_here
     page = answer.content.decode()
     assert answer.status_code == 403 and not held(run)
     assert WORDS in page and "You are signed in as Olga (Operator)." in page
+    assert page.count("<textarea") == 1  # what the page put there by itself is not shown as typed
     again = {**said, "csrfmiddlewaretoken": field(page, "csrfmiddlewaretoken")}
     assert client.post(reverse("holds", args=[run.ref]), again, headers=OURS).status_code == 303 and held(run)
 
