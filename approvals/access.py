@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 
-from approvals import hands
+from approvals import hands, memory
 from approvals.capabilities import PERMISSIONS, ROLES, Capability
 from approvals.errors import Refused
 from approvals.models import Gate
@@ -30,15 +30,16 @@ def capabilities(user: User | AnonymousUser) -> frozenset[Capability]:
     """
     if not isinstance(user, User) or not user.is_active:
         return frozenset()
-    found: frozenset[Capability] | None = getattr(user, "_interlock_capabilities", None)
-    if found is None:
-        held = Permission.objects.filter(
-            Q(group__user=user) | Q(user=user), content_type__app_label="approvals"
-        ).values_list("codename", flat=True)
-        known = {capability.value: capability for capability in Capability}
-        found = frozenset(known[name] for name in held if name in known)
-        user._interlock_capabilities = found  # type: ignore[attr-defined]  # no field of its class: memory of this object alone
-    return found
+    person = user
+    return memory.once(person, "capabilities", lambda: _held(person))
+
+
+def _held(user: User) -> frozenset[Capability]:
+    held = Permission.objects.filter(
+        Q(group__user=user) | Q(user=user), content_type__app_label="approvals"
+    ).values_list("codename", flat=True)
+    known = {capability.value: capability for capability in Capability}
+    return frozenset(known[name] for name in held if name in known)
 
 
 def may(user: User | AnonymousUser, capability: Capability) -> bool:
@@ -214,8 +215,4 @@ def _holding(capability: Capability) -> QuerySet[User]:
 
 def eligible(gate: Gate) -> list[User]:
     """Those who could approve this gate. Empty means that it waits for nobody, which an operator must be told."""
-    found: list[User] | None = getattr(gate, "_interlock_eligible", None)
-    if found is None:
-        found = [one for one in deciders() if stake(one, gate) is None]
-        gate._interlock_eligible = found  # type: ignore[attr-defined]  # no field of its class: memory of this object alone
-    return found
+    return memory.once(gate, "eligible", lambda: [one for one in deciders() if stake(one, gate) is None])

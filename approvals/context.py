@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
-from approvals import access
+from approvals import access, memory
 from approvals.capabilities import Capability
 from approvals.htmx import HtmxHttpRequest, wants_fragment
 from approvals.queries import doubts, inbox, pages, runs
@@ -38,7 +38,7 @@ def has_home(held: frozenset[Capability]) -> bool:
 def _counts(user: User, held: frozenset[Capability]) -> dict[str, str]:
     """What waits behind the entries, counted from the same rows as their lists; absent where nothing waits."""
     lists: dict[str, QuerySet[Any]] = {}
-    known: int | None = getattr(user, "_interlock_waiting", None)  # the page itself has counted the inbox
+    known: int | None = memory.of(user).get("waiting")  # the page itself has counted the inbox
     if Capability.SEE_GATES in held and known is None:
         lists["gates"] = inbox.live(user)
     if Capability.STEER_RUNS in held:

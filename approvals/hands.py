@@ -14,6 +14,7 @@ from django.db import connection
 from django.db.models import TextField, Value
 from django.db.models.functions import Cast
 
+from approvals import memory
 from approvals.models import Decision, Gate
 from approvals.states import Verdict
 from durable.models import LedgerEvent, Run
@@ -63,11 +64,7 @@ class Hands:
 
 def in_gate(gate: Gate) -> Hands:
     """Return who had a hand in it. Asked once for one gate object: a decision loads it anew under its locks."""
-    found: Hands | None = getattr(gate, "_interlock_hands", None)
-    if found is None:
-        found = _look(gate)
-        gate._interlock_hands = found  # type: ignore[attr-defined]  # no field of its class: memory of this object alone
-    return found
+    return memory.once(gate, "hands", lambda: _look(gate))
 
 
 def _look(gate: Gate) -> Hands:

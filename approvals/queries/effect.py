@@ -7,7 +7,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from approvals import differences, opened
+from approvals import differences, memory, opened
 from approvals.queries import actors, events, evidence, life, pages, words
 from approvals.queries import doubts as desk
 from approvals.templatetags.interlock import span
@@ -28,11 +28,7 @@ def version(effect: Effect) -> str:
 
 def _question(effect: Effect) -> Wait | None:
     """What people are asked about it. Looked up once for one effect object: its version and its page both show it."""
-    found: list[Wait | None] | None = getattr(effect, "_interlock_question", None)
-    if found is None:
-        found = [doubts.question(effect)]
-        effect._interlock_question = found  # type: ignore[attr-defined]  # no field of its class: memory of this object alone
-    return found[0]
+    return memory.once(effect, "question", lambda: doubts.question(effect))
 
 
 def detail(effect: Effect, seen: str = "") -> dict[str, Any]:

@@ -19,7 +19,7 @@ from durable.states import Attention
 
 _SHOWN = 5
 #: What a person does about a run that is stuck for this reason; the button says it.
-_ACTS = {
+_ACTS: dict[str, str] = {
     Attention.IN_DOUBT: "Settle",
     Attention.CONFLICT: "Resolve",
     Attention.BUDGET: "Skip or cancel",
@@ -91,7 +91,7 @@ def _stuck(*, may_act: bool) -> list[dict[str, Any]]:
             "state": (word := words.wait_word(waits[row["id"]])) or row["state"],
             "why": words.why(row, waits[row["id"]], approved=False),
             "since": row["changed_at"],
-            "act": _ACTS.get(word, "Resolve") if may_act else "Read why",  # type: ignore[call-overload]  # a StrEnum's key is its word
+            "act": _ACTS.get(word, "Resolve") if may_act else "Read why",
             "effect": next((one["effect__key"] for one in waits[row["id"]] if one["name"] == word), None)
             if word == Attention.IN_DOUBT
             else None,

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import BooleanField, Case, Count, F, Max, Q, QuerySet, Value, When
 
-from approvals import access
+from approvals import access, memory
 from approvals.capabilities import Capability
 from approvals.models import Gate
 from approvals.queries import pages, words
@@ -48,7 +48,7 @@ def standing(user: User) -> dict[str, Any]:
             asked=Count("id", filter=Q(state=GateState.ASKED_BACK.value)),
         )
     )
-    user._interlock_waiting = found["total"]  # type: ignore[attr-defined]  # no field of its class: memory of this object alone
+    memory.of(user)["waiting"] = found["total"]
     return found
 
 
