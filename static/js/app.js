@@ -110,7 +110,9 @@ document.querySelectorAll("[data-all]").forEach((box) => box.removeAttribute("hi
 
 // The key named on a control works it, unless somebody is typing or a dialogue is open.
 document.addEventListener("keydown", (event) => {
-  const busy = event.target.closest("input, textarea, select") || document.querySelector(".ask:popover-open");
+  // For a moment after a dialogue has closed, the focus is still in its field, which nobody sees any more.
+  const typing = event.target.closest("input, textarea, select")?.checkVisibility();
+  const busy = typing || document.querySelector(".ask:popover-open");
   if (event.ctrlKey || event.metaKey || event.altKey || busy) return;
   const controls = document.querySelectorAll(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
   const control = [...controls].find((one) => one.checkVisibility());
