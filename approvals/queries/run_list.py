@@ -11,41 +11,28 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
 from django.db.models import QuerySet
 
 from approvals.queries import finding, pages, runs
 from approvals.run_query import RunQuery
 from durable.models import Run
 
-#: What was committed here, and the minute: the same twice means that nothing was written between, by anybody.
-_MARK = "SELECT pg_current_snapshot()::text, date_trunc('minute', now())::text, clock_timestamp()"
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """The database's present moment, and the mark of what it holds then. Equal marks, equal lists."""
-
-    mark: str
-    now: datetime
-
-
-def moment() -> Moment:
-    """Read the mark before the lists: what is written meanwhile is then seen by the next look, never by none."""
-    with connection.cursor() as cursor:
-        cursor.execute(_MARK)
-        *parts, now = cursor.fetchone()
-    return Moment(pages.version(*parts), now)
-
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a page shows: its runs with a digest of each row, between which ids it looked, and its chips' digest."""
+    """What a page shows: its runs with a digest of each row, between which ids it looked, its chips' digest, what is
+    announced."""
 
     rows: Mapping[int, str]
     low: int
     high: int | None
     chips: str
+    news: str = ""
+
+    @property
+    def version(self) -> str:
+        """Equal where two pages look alike."""
+        return pages.version(sorted(self.rows.items()), self.low, self.high, self.chips, self.news)
 
     @classmethod
     def read(cls, given: Mapping[str, str]) -> Shown | None:
@@ -60,11 +47,11 @@ class Shown:
         low, high = pages.cursor(given.get("low")), pages.cursor(given.get("high"))
         return None if low is None else cls(rows, low, high, given.get("chips", ""))
 
-    def address(self, mark: str) -> dict[str, str]:
-        """What a poll sends."""
+    def address(self) -> dict[str, str]:
+        """What a poll sends; `read` reads it, but for the news, which only `version` remembers."""
         rows = ",".join(f"{pk}.{digest}" for pk, digest in self.rows.items())
         high = "" if self.high is None else str(self.high)
-        return {"seen": mark, "rows": rows, "low": str(self.low), "high": high, "chips": self.chips}
+        return {"seen": self.version, "rows": rows, "low": str(self.low), "high": high, "chips": self.chips}
 
     def newer(self, found: QuerySet[Run]) -> QuerySet[Run]:
         """What belongs on the page and is not there yet."""
@@ -105,13 +92,14 @@ def changed(query: RunQuery, shown: Shown, now: datetime) -> dict[str, Any]:
     counts = runs.counts(query, base)
     digest = _digest(counts)
     news = pages.count(shown.newer(found))
+    new = pages.words(news) if news else ""
     return {
         "runs": [row for row in told if shown.rows[row["pk"]] != row["digest"]],
         "counts": counts if digest != shown.chips else None,
         "page": {"total": pages.words(counts["total"])},
-        "news": pages.words(news) if news else "",
+        "news": new,
         "one": news == 1,
-        "shown": Shown({row["pk"]: row["digest"] for row in told}, shown.low, shown.high, digest),
+        "shown": Shown({row["pk"]: row["digest"] for row in told}, shown.low, shown.high, digest, new),
     }
 
 

@@ -18,6 +18,7 @@ from approvals.queries import pages, run_list, run_words
 from approvals.queries.runs import address
 from approvals.run_query import RunQuery, parse
 from approvals.views.doors import SignedIn, door, query_text
+from durable.clock import db_now
 from durable.text import mend
 
 TEMPLATE = "approvals/run_list.html"
@@ -32,35 +33,37 @@ def asked(request: SignedIn) -> RunQuery:
 @door("GET", needs=Capability.SEE_RUNS)
 def runs(request: SignedIn) -> HttpResponse:
     """The list of runs; to a page that stands open, what has changed on it."""
-    query, at = asked(request), run_list.moment()
-    return _told(request, query, at) if htmx.wants_fragment(request) else _page(request, query, at)
+    query = asked(request)
+    return _told(request, query) if htmx.wants_fragment(request) else _page(request, query)
 
 
 def refused(request: SignedIn, problem: str, status: int = HTTPStatus.UNPROCESSABLE_ENTITY) -> HttpResponse:
     """The list once more, with the reason why what was posted from it was not done."""
     query = parse(mend(request.POST.get("q", "")))
-    return _page(request, query, run_list.moment(), status=status, problem=problem)
+    return _page(request, query, status=status, problem=problem)
 
 
 def _page(
-    request: SignedIn, query: RunQuery, at: run_list.Moment, *, status: int = HTTPStatus.OK, problem: str = ""
+    request: SignedIn, query: RunQuery, *, status: int = HTTPStatus.OK, problem: str = ""
 ) -> HttpResponse:
     after, before = (pages.cursor(request.GET.get(name)) for name in ("after", "before"))
-    context = run_list.page(query, at.now, after=after, before=before)
-    context |= {"poll": _poll(query, context["shown"], at), "now": at.now, "query": query}
+    now = db_now()
+    context = run_list.page(query, now, after=after, before=before)
+    context |= {"poll": _poll(query, context["shown"]), "now": now, "query": query}
     context |= {"problem": problem, "section": "runs" if problem else ""}
     return render(request, TEMPLATE, context | _around(request, query), status=status)
 
 
-def _told(request: SignedIn, query: RunQuery, at: run_list.Moment) -> HttpResponse:
-    """204 while nothing was written anywhere, else the rows that look different now, in place."""
+def _told(request: SignedIn, query: RunQuery) -> HttpResponse:
+    """204 while the page looks as it would be shown, else the rows that look different now, in place."""
     shown = run_list.Shown.read(request.GET.dict())
     if shown is None:
         return HttpResponseClientRefresh()
-    if htmx.unchanged(request, at.mark):
+    now = db_now()
+    context = run_list.changed(query, shown, now)
+    if htmx.unchanged(request, context["shown"].version):
         return htmx.not_modified()
-    context = run_list.changed(query, shown, at.now)
-    context |= {"poll": _poll(query, context["shown"], at), "now": at.now, "query": query, "oob": True}
+    context |= {"poll": _poll(query, context["shown"]), "now": now, "query": query, "oob": True}
     context |= {"q": str(query), "address": address(query), "may_act": _may_act(request)}
     return render(request, f"{TEMPLATE}#live", context)
 
@@ -69,8 +72,8 @@ def _may_act(request: SignedIn) -> bool:
     return access.may(request.user, Capability.STEER_RUNS)
 
 
-def _poll(query: RunQuery, shown: run_list.Shown, at: run_list.Moment) -> str:
-    return urlencode({"q": str(query), **shown.address(at.mark)})
+def _poll(query: RunQuery, shown: run_list.Shown) -> str:
+    return urlencode({"q": str(query), **shown.address()})
 
 
 def _around(request: SignedIn, query: RunQuery) -> dict[str, Any]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.vendors import vendor, vendor_process
 
@@ -26,6 +28,20 @@ def sign_in() -> SignIn:
         return client
 
     return enter
+
+
+def fewest(ask: Callable[[], Any], tries: int = 200) -> tuple[int, int]:
+    """The answer of one page, asked again and again: its status, and the fewest queries that it took.
+
+    A poll costs one query while nothing on the whole server has changed, and tests beside this one write to theirs.
+    """
+    answers: list[tuple[int, int]] = []
+    while len(answers) < tries and (not answers or answers[-1][1] > 1):
+        with CaptureQueriesContext(connection) as asked:
+            status = ask().status_code
+        answers.append((status, len(asked)))
+    assert len({status for status, _ in answers}) == 1, answers
+    return min(answers, key=lambda answer: answer[1])
 
 
 @pytest.fixture(autouse=True)
