@@ -6,10 +6,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from approvals.states import Verdict
+from durable.digest import keyed_hash
 from durable.errors import Invalid
-from durable.models import Effect, Run
+from durable.models import Effect, Run, Subject
 from durable.states import RunState
 from tests.engine import desk, people, tools
 from tests.engine.scenes import args, crash_before_the_wire
@@ -37,6 +39,17 @@ def test_an_edit_is_decided_by_somebody_else_and_only_the_edited_payload_leaves(
     assert tools.got[0].decided == {"charge": wanted["charge"], "amount": "30.00", "currency": "EUR"}
     effect = tools.effect(run)
     assert effect.digest != effect.digest_asked
+
+
+def test_an_edited_effect_is_found_by_whom_it_concerns_now_and_no_more_by_whom_it_was_about(
+    vendor: Vendor,
+) -> None:
+    tools.asks((tools.letter, {"to": "ada@example.org"}))
+    run = desk.drive(tools.start())
+    to = {"to": "bob@example.org", "subject": "Your order", "body": "It is done."}
+    people.say(run, Verdict.EDIT, args=to, words="wrong person")
+    about = Subject.objects.filter(effect=tools.effect(run)).values_list("hash", flat=True)
+    assert list(about) == [keyed_hash("customer", "bob@example.org", settings.INTERLOCK_HASH_KEY)]
 
 
 def test_an_edit_outlives_a_crash_before_the_wire(vendor: Vendor) -> None:
