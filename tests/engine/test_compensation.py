@@ -151,6 +151,12 @@ def test_a_failed_undo_stops_its_dependants_and_no_others_and_stays_before_a_per
     assert waits.open_waits(run, WaitKind.ATTENTION) == []
 
 
+def test_what_depends_on_another_undo_is_undone_once_that_has_worked(vendor: Vendor) -> None:
+    run = compensated(done(sku("BASE", tools.rest_on_it), sku("TOP")))
+    assert run.state == RunState.COMPENSATED
+    assert set(desk.effects(run).values()) == {"applied"}
+
+
 def test_what_cannot_be_undone_is_listed_once_however_often_the_way_back_is_taken_up(vendor: Vendor) -> None:
     letter = (tools.letter, {"to": "ada@example.org"})
     run = compensated(done(sku("A", tools.pledge), letter))

@@ -33,8 +33,11 @@ def test_a_stop_order_lets_nothing_leave_until_it_is_lifted(scope: str, name: st
     assert len(agents.moved) == 1
 
 
-def test_a_stop_order_for_another_agent_stops_nobody_else() -> None:
-    stops.order("agent", "RefundDesk", actor="olga", reason="something smells")
+@pytest.mark.parametrize(
+    ("scope", "name"), [("agent", "RefundDesk"), ("tool", "post_letter"), ("agent", "pay")]
+)
+def test_a_stop_order_for_another_agent_or_tool_stops_nobody_else(scope: str, name: str) -> None:
+    stops.order(scope, name, actor="olga", reason="something smells")
     assert desk.drive(paying()).state == RunState.COMPLETED
 
 

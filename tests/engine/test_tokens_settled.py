@@ -146,6 +146,44 @@ def test_two_answers_at_one_place_are_both_in_the_sum() -> None:
     assert tokens(run) == (20, 0)
 
 
+def test_each_call_of_a_step_has_an_answer_of_its_own_though_all_ask_the_same() -> None:
+    """The step dies after the third: executed again, it gets the first two at their places. The third was not on record
+    yet, which goes with the next write, and is asked for once more.
+    """
+    asked: list[Any] = []
+    got: list[Any] = []
+
+    def counting(request: Any) -> tuple[Any, int]:
+        asked.append(request)
+        return len(asked), 10
+
+    @step(retries=9)
+    def thrice(self: Any, run: RunContext) -> Next:
+        got.append([run.model(counting, "q", tokens=50) for _ in range(3)])
+        if len(got) == 1:
+            raise Killed
+        return None
+
+    run = agents.run_of(thrice)
+    with pytest.raises(Killed):
+        desk.drive(run)
+    desk.time_passes(minutes=5)
+    assert desk.drive(run).state == RunState.COMPLETED
+    assert got == [[1, 2, 3], [1, 2, 4]]
+
+
+def test_a_call_that_is_repeated_with_another_reservation_reserves_that() -> None:
+    sizes = [50, 80]
+
+    @step(retries=9)
+    def growing(self: Any, run: RunContext) -> Next:
+        run.model(model, "q", tokens=sizes.pop(0))
+        return None
+
+    run = crash(crash(agents.run_of(growing)))
+    assert tokens(run) == (50, 80)
+
+
 def test_a_read_in_the_place_of_a_cut_off_call_bills_it_to_its_own_run_alone() -> None:
     @step(retries=9)
     def wavering(self: Any, run: RunContext) -> Next:
