@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
 from durable import claims, journal, strays, waits
+from durable.clock import db_now
 from durable.errors import LeaseLost, VendorRefused
-from durable.models import Run
+from durable.models import Effect, Run
 from durable.states import RunState, WaitKind
 from durable.vendor import Call, Receipt
 from tests.engine import desk, people, tools
@@ -49,6 +51,21 @@ def test_a_late_answer_is_what_reconciling_reads_first(vendor: Vendor) -> None:
     assert tools.kinds(run)[-1] == "adopted"
     assert vendor.requests("GET", "/v1/refunds") == []
     assert vendor.moved() == FORTY
+
+
+def test_a_late_answer_is_taken_up_at_once(vendor: Vendor) -> None:
+    run = refund(vendor)
+
+    def sleep(*_: object) -> None:
+        tools.after.clear()
+        desk.time_passes(minutes=5)
+        Effect.objects.update(next_look_at=db_now() + timedelta(hours=1))
+        assert claims.claim(run.ref) is not None
+
+    tools.after.append(sleep)
+    desk.drive(run)
+    looked_at = tools.effect(run).next_look_at
+    assert looked_at is not None and looked_at <= db_now()
 
 
 def test_a_late_answer_for_an_opaque_vendor_spares_a_person(vendor: Vendor) -> None:
