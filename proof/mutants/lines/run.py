@@ -95,8 +95,8 @@ def prove_lines(
             say(f"failed before anything was broken: {', '.join(mapped['failed'])}")
             return False
         book = Book(kept / RESULTS)
-        left = [one for one in made if book.how(one) not in NOTICED]
-        random.Random(seed).shuffle(left)
+        order = random.Random(seed).sample(made, len(made))  # the same however much is known of it already
+        left = [one for one in order if book.how(one) not in NOTICED]
         say(f"{len(made)} changes, {len(left)} of them to be tried; {len(mapped['seconds'])} tests")
         _try(kept, left, mapped, time.time() + seconds, most)
         book.read()
