@@ -12,7 +12,7 @@ from django.db.models import F, Model
 
 from approvals.models import Decision, Gate
 from durable import claims, runs, waits
-from durable.author import Agent, Money, Next, RunContext, hours, step
+from durable.author import Agent, GiveUp, Money, Next, RunContext, hours, step
 from durable.author import Budget as Limits
 from durable.models import (
     Attempt,
@@ -109,8 +109,22 @@ def neighbours(vendor: Vendor) -> list[Run]:
     tools.asks((tools.letter, {"to": "ada@example.org"}))
     asking = desk.drive(tools.start())
     assert people.gates(asking)
+    tools.asks(sku("N"))
+    turning_back = desk.drive(tools.start())
+    runs.compensate(turning_back.ref, **WHY)
     tools.asks((tools.keyed, args(vendor)))
-    return [doubted, sent, asking, cut_off_while_thinking()]
+    leaving = tools.start()
+    runs.cancel(leaving.ref, **WHY)
+    return [doubted, sent, asking, turning_back, leaving, giving_up(), cut_off_while_thinking()]
+
+
+def giving_up() -> Run:
+    """A run that has turned towards its failure and is not there yet."""
+    run = runs.start("Thinker", {"script": "main"}, actor="tests")
+    thoughts.append(GiveUp("enough"))
+    desk.drive(run)
+    assert run.state == RunState.FAILING
+    return run
 
 
 Scene = Callable[[Vendor], Run]
@@ -198,6 +212,11 @@ def cancelled_while_thinking(vendor: Vendor) -> Run:
     return _on(run)
 
 
+def given_up(vendor: Vendor) -> Run:
+    tools.asks((tools.keyed, args(vendor)))
+    return _on(giving_up())
+
+
 def run_out(run: Run) -> None:
     """Only this run's lease."""
     Run.objects.filter(pk=run.pk).update(lease_until="2020-01-01T00:00:00Z")
@@ -229,6 +248,7 @@ SCENES: tuple[Scene, ...] = (
     undone,
     thought_anew,
     cancelled_while_thinking,
+    given_up,
 )
 
 
