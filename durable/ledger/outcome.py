@@ -228,11 +228,11 @@ def _answered(
 
 
 def _close_questions(run: Run, effect: Effect, *, by: str) -> None:
-    """What was asked about an effect is answered once it is settled."""
-    for wait in Wait.objects.filter(
-        run=run, effect=effect, kind=WaitKind.ATTENTION.value, state=WaitState.OPEN.value
-    ):
-        close_wait(wait, WaitState.RESOLVED, by=by)
+    """What was asked about an effect is answered once it is settled. An alarm is no question: it stays."""
+    asked = Wait.objects.filter(effect=effect, kind=WaitKind.ATTENTION.value, state=WaitState.OPEN.value)
+    for wait in asked:
+        if not waits.is_alarm(wait):
+            close_wait(wait, WaitState.RESOLVED, by=by)
 
 
 def receipt_from(stored: dict[str, Any]) -> Receipt:

@@ -49,6 +49,7 @@ def test_a_cancel_between_two_effects_keeps_the_second_in_and_settles_the_first(
     tools.before.append(lambda call: runs.cancel(run.ref, **WHY))
     desk.drive(run)
     assert run.state == RunState.CANCELLED
+    assert run.due_at is None and run.ended_at is not None and run.lease_until is None
     assert desk.effects(run) == {"pay": "applied"}
     assert vendor.moved() == FORTY
 

@@ -74,6 +74,7 @@ def test_an_act_that_is_refused_once_its_first_request_was_not_answered(vendor: 
     run = desk.drive(refund(vendor))
     for _ in range(12):
         tools.later(run, minutes=1)
+    assert {who for kind, who, _ in told(run) if kind in ("no answer", "looked up")} == {"worker"}
     kinds = [(kind, set(body)) for kind, _, body in told(run)]
     assert kinds[:3] == [("intent", set(INTENT)), ("sent", set(SENT)), ("no answer", {"saved", "words"})]
     assert ("looked up", {"found"}) in kinds and ("no answer", {"refused", "words"}) in kinds

@@ -12,11 +12,12 @@ import pytest
 from durable import claims, journal, strays, waits
 from durable.clock import db_now
 from durable.errors import LeaseLost, VendorRefused
+from durable.ledger import outcome
 from durable.models import Effect, Run
 from durable.states import RunState, WaitKind
 from durable.vendor import Call, Receipt
 from tests.engine import desk, people, tools
-from tests.engine.scenes import FORTY, refund
+from tests.engine.scenes import FORTY, crash_before_the_wire, refund
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
@@ -66,6 +67,23 @@ def test_a_late_answer_is_taken_up_at_once(vendor: Vendor) -> None:
     desk.drive(run)
     looked_at = tools.effect(run).next_look_at
     assert looked_at is not None and looked_at <= db_now()
+
+
+def test_of_two_late_answers_with_two_receipts_one_is_adopted_and_the_other_raises_an_alarm(
+    vendor: Vendor,
+) -> None:
+    run = refund(vendor)
+    crash_before_the_wire(run)
+    key = tools.effect(run).key
+    Effect.objects.filter(key=key).update(sends=2, open_sends=2)
+    for receipt in ("re_first", "re_second"):
+        found = Receipt(id=receipt, amount=Decimal("40.00"), currency="EUR")
+        outcome.late(run.ref, key, "worker without a lease", found, "")
+    tools.later(run, minutes=5)
+    assert desk.effects(run) == {"pay": "applied"}
+    other = {"re_first", "re_second"} - {tools.effect(run).receipt_id}
+    (alarm,) = waits.open_waits(run, WaitKind.ATTENTION)
+    assert len(other) == 1 and other.pop() in alarm.detail["sentence"]
 
 
 def test_a_late_answer_for_an_opaque_vendor_spares_a_person(vendor: Vendor) -> None:

@@ -9,7 +9,8 @@ from durable.errors import Conflict
 from durable.models import Run, Stop, Wait
 from durable.models.fields import Clock
 from durable.states import RunState
-from tests.engine import agents, desk
+from tests.engine import agents, desk, people, tools
+from tests.vendors import Vendor
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 
@@ -39,6 +40,17 @@ def test_a_stop_order_lets_nothing_leave_until_it_is_lifted(scope: str, name: st
 def test_a_stop_order_for_another_agent_or_tool_stops_nobody_else(scope: str, name: str) -> None:
     stops.order(scope, name, actor="olga", reason="something smells")
     assert desk.drive(paying()).state == RunState.COMPLETED
+
+
+@pytest.mark.parametrize(("scope", "name"), [("agent", "RefundDesk"), ("tool", "pay")])
+def test_a_stop_order_for_another_agent_or_tool_keeps_nothing_in_that_people_let_out(
+    scope: str, name: str, kit: Vendor
+) -> None:
+    tools.asks((tools.letter, {"to": "ada@example.org"}))
+    run = desk.drive(tools.start())
+    stops.order(scope, name, actor="olga", reason="something smells")
+    people.say(run)
+    assert desk.drive(run).state == RunState.COMPLETED
 
 
 def test_a_stop_order_that_is_lifted_while_a_run_comes_to_it_does_not_hold_it_for_ever() -> None:

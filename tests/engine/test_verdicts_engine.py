@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
-from durable import clock, faults, runs, verdicts
+from durable import clock, faults, journal, runs, verdicts
 from durable.errors import Conflict, Invalid
 from durable.models import Effect, Run
 from durable.states import RunState
@@ -87,6 +88,8 @@ def test_after_it_did_not_an_unkeyed_effect_gets_a_linked_key_that_is_gated(vend
     assert desk.effects(run) == {"pay": "withdrawn", "pay~2": "gated"}
     linked = tools.effect(run, "pay~2")
     assert linked.linked_from == tools.effect(run)
+    told = [event for event in journal.events(run.ref, effect_key=linked.key) if event.kind == "linked"]
+    assert [json.loads(event.body) for event in told] == [{"older": key(run)}]
     assert "never happened" in people.gates(run)[0].reason
     assert vendor.moved() == []
     people.say(run)
