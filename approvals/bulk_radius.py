@@ -19,15 +19,17 @@ from durable.models import Effect, Run, Wait
 from durable.states import EffectState, RunState, WaitKind, WaitState
 
 _E = EffectState
+_UNANSWERED = Q(open_sends__gt=0) | Q(state=_E.IN_DOUBT.value) | Q(forgotten_since__isnull=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Effects alike: of one tool, state and currency. `sent` says that a request of them has left."""
+    """Effects alike: of one tool, state and currency. `unanswered`: the vendor may have them, as in
+    `queries.tally`."""
 
     tool: str
     state: str
-    sent: bool
+    unanswered: bool
     currency: str
     number: int
     minor: int | None
@@ -62,21 +64,22 @@ def _groups(bulk: BulkAct) -> list[_Group]:
     rows = (
         Effect.objects.filter(run_id__in=fitting, undo_of=None)
         .exclude(undos__state=_E.APPLIED.value)
-        .annotate(sent=ExpressionWrapper(Q(sends__gt=0), BooleanField()))
-        .order_by("tool", "state", "sent", "currency")
-        .values_list("tool", "state", "sent", "currency")
+        .annotate(unanswered=ExpressionWrapper(_UNANSWERED, BooleanField()))
+        .order_by("tool", "state", "unanswered", "currency")
+        .values_list("tool", "state", "unanswered", "currency")
         .annotate(number=Count("pk"), minor=Sum("amount_minor"))
     )
     return [_Group(*row) for row in rows]
 
 
 def _lines(kind: BulkKind, groups: Sequence[_Group]) -> list[str]:
-    def having(*states: EffectState, sent: bool | None = None) -> list[_Group]:
+    def having(*states: EffectState, unanswered: bool | None = None) -> list[_Group]:
         wanted = {state.value for state in states}
-        return [group for group in groups if group.state in wanted and sent in (None, group.sent)]
+        return [group for group in groups if group.state in wanted and unanswered in (None, group.unanswered)]
 
     gated, approved = having(_E.GATED), having(_E.APPROVED)
-    open_ones = having(_E.PENDING, _E.IN_DOUBT, sent=True)
+    open_ones = having(_E.PENDING, _E.IN_DOUBT, unanswered=True)
+    meant = having(_E.PENDING, unanswered=False)
     if kind.name == "holds":
         lines = ["Nothing of them leaves until somebody releases them; a request on its way is settled."]
         lines += _line("{} stay open: an answer counts, and waits for the release.", gated, "gate")
@@ -86,15 +89,22 @@ def _lines(kind: BulkKind, groups: Sequence[_Group]) -> list[str]:
         return [
             *lines,
             *_line("{} sent next, as approved.", approved),
+            *_line("{} sent next, nobody is asked.", meant),
             *_line("{} looked up first.", open_ones),
             *_line("{} still waiting for people.", gated),
         ]
     if kind.name == "retries":
         lines = ["Each run's step is executed again from its start, under the same keys."]
         lines += _line("{} answered from the record or not touched, never repeated.", having(_E.APPLIED))
-        return [*lines, *_line("{} looked up first.", open_ones), *_line("{} sent, as approved.", approved)]
+        return [
+            *lines,
+            *_line("{} looked up first.", open_ones),
+            *_line("{} sent, nobody is asked.", meant),
+            *_line("{} sent, as approved.", approved),
+            *_line("{} still waiting for people.", gated),
+        ]
     lines = ["No new effect of them starts, and they never go on."]
-    lines += _line("{} withdrawn, never sent.", having(_E.GATED, _E.APPROVED, _E.PENDING, sent=False))
+    lines += _line("{} withdrawn, never arrived.", [*gated, *approved, *meant])
     lines += _line("{} looked up first; their runs end once it is known.", open_ones)
     applied = having(_E.APPLIED)
     if kind.name == "cancellations":

@@ -6,15 +6,12 @@ commands compare it under the run's lock (`durable.standing`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from django.contrib.auth.models import User
-
 from approvals import outcomes
-from approvals.models import Gate
 from approvals.queries import words
 from approvals.queries.spend import Spend
 from approvals.queries.tally import LISTED, Some, Tally
@@ -22,10 +19,11 @@ from approvals.way_back import name, way_back
 from durable import plan
 from durable.errors import InterlockError
 from durable.models import Run
-from durable.states import REFUSED, UNSETTLED, EffectClass, EffectState, RunState
+from durable.states import ENDING, REFUSED, UNSETTLED, EffectClass, EffectState, RunState, WaitKind
 
 Row = Mapping[str, Any]
 _APPLIED, _GATED, _APPROVED = [EffectState.APPLIED], [EffectState.GATED], [EffectState.APPROVED]
+_PENDING = [EffectState.PENDING]
 _UNSENT = (EffectState.GATED, EffectState.APPROVED)
 
 
@@ -73,6 +71,13 @@ def _looked_up(row: Row) -> str:
     return f"Looked up first: {name(row)}; {rest}."
 
 
+def _sent_next(row: Row) -> str:
+    """What becomes of an effect that is meant and of which no request is open."""
+    if row["sends"]:
+        return f"Sent again, nobody is asked: {name(row)}; its last request certainly did nothing."
+    return f"Sent next, nobody is asked: {name(row)}."
+
+
 def _money(scene: Scene, **told: bool) -> list[str]:
     """What may leave, once people and vendor have answered. Its money is reserved: nothing is added by the act."""
     some = scene.tally.some([*_UNSENT, *UNSETTLED], **told)
@@ -102,19 +107,38 @@ def _hold(scene: Scene) -> list[str]:
 def _release(scene: Scene) -> list[str]:
     tally = scene.tally
     lines = _each(tally.some(_APPROVED), lambda row: f"Sent next, approved: {name(row)}.")
-    lines += _each(tally.some(UNSETTLED), _looked_up)
+    lines += _each(tally.some(_PENDING, unanswered=False), _sent_next)
+    lines += _each(tally.some(UNSETTLED, unanswered=True), _looked_up)
     lines += _each(tally.some(_GATED), lambda row: f"Still waits for people: {name(row)}.")
-    lines = lines or [f"It goes on at step {scene.run.step or 'one'}. Nothing of it is open."]
-    return [*lines, *_money(scene), *_ended_steps(scene)]
+    stays = _stays(scene)
+    if not lines and not stays:
+        lines = [f"It goes on at step {scene.run.step or 'one'}. Nothing of it is open."]
+    return [*stays, *lines, *_money(scene), *_ended_steps(scene)]
+
+
+def _stays(scene: Scene) -> list[str]:
+    """What keeps a run that is released where it is."""
+    lines = []
+    for wait in scene.waits:
+        if wait["kind"] == WaitKind.ATTENTION and wait["effect__key"] is None:
+            why = str((wait["detail"] or {}).get("sentence", "")).rstrip(". ")
+            lines.append(f"It stays stuck: {why}. A retry gets it going.")
+        elif wait["kind"] == WaitKind.TIMER and wait["deadline"] is not None:
+            lines.append(f"It waits until {outcomes.moment(wait['deadline'])}, as it did.")
+        elif wait["kind"] == WaitKind.EVENT:
+            lines.append(f"It waits for the event “{wait['name']}”, as it did.")
+    return lines
 
 
 def _retry(scene: Scene) -> list[str]:
+    if scene.run.state in ENDING:
+        return _goes_on_to_end(scene)
     lines = [f"Step {scene.run.step or 'one'} is executed again from its start, under the same keys."]
     on_record = False
-    for states, text in _ON_RECORD:
-        some = scene.tally.some(states, here=True)
+    for states, told, text in _ON_RECORD:
+        some = scene.tally.some(states, here=True, **told)
         on_record = on_record or bool(some)
-        lines += _each(some, partial(_named, text) if text else _looked_up)
+        lines += _each(some, partial(_named, text) if isinstance(text, str) else text)
     if not on_record:
         lines.append(
             "Nothing of this step is on record yet: what it asks for is new, and gated where rules say so."
@@ -133,14 +157,24 @@ def _ended_steps(scene: Scene) -> list[str]:
     return [f"Not executed again: {', '.join(names[:LISTED])}{more}."] if names else []
 
 
-#: What a step finds on record when it asks again; the second group has a sentence of its own.
-_ON_RECORD: tuple[tuple[frozenset[EffectState], str], ...] = (
-    (frozenset({EffectState.APPLIED}), "Answered from the record, not repeated"),
-    (frozenset({EffectState.FAILED}), "Answered with its failure, not repeated"),
-    (REFUSED, "Answered with the refusal"),
-    (UNSETTLED, ""),
-    (frozenset({EffectState.APPROVED}), "Sent, as approved"),
-    (frozenset({EffectState.GATED}), "Still asks people"),
+def _goes_on_to_end(scene: Scene) -> list[str]:
+    """A run that is ending never goes forward again: what was left of its end is tried once more."""
+    lines = [f"It goes on to its end: {scene.run.state}. No step is executed again."]
+    lines += _each(scene.tally.some(UNSETTLED, unanswered=True), _looked_up)
+    if scene.run.state == RunState.COMPENSATING or scene.run.undo_after:
+        lines += way_back(scene.tally.undoable)
+    return lines
+
+
+#: What a step finds on record when it asks again, and what then becomes of it.
+_ON_RECORD: tuple[tuple[Iterable[EffectState], dict[str, bool], str | Callable[[Row], str]], ...] = (
+    (_APPLIED, {}, "Answered from the record, not repeated"),
+    ([EffectState.FAILED], {}, "Answered with its failure, not repeated"),
+    (REFUSED, {}, "Answered with the refusal"),
+    (UNSETTLED, {"unanswered": True}, _looked_up),
+    (_PENDING, {"unanswered": False}, _sent_next),
+    (_APPROVED, {}, "Sent, as approved"),
+    (_GATED, {}, "Still asks people"),
 )
 
 
@@ -148,8 +182,8 @@ def _skip(scene: Scene) -> list[str]:
     lines = [
         f"Step {scene.run.step} stays undone. It goes on at {_next(scene.run)}, or at the step that you name."
     ]
-    unsent = scene.tally.some(_UNSENT, sent=False)
-    lines += _each(unsent, lambda row: f"Withdrawn, never sent: {name(row)}.")
+    unsent = scene.tally.some([*_UNSENT, *_PENDING], unanswered=False)
+    lines += _each(unsent, lambda row: f"Withdrawn, never arrived: {name(row)}.")
     applied = scene.tally.some(_APPLIED, here=True)
     return lines + _each(applied, lambda row: f"Stays done: {name(row)}.")
 
@@ -198,11 +232,12 @@ def _compensate(scene: Scene) -> list[str]:
 
 def _cancel(scene: Scene) -> list[str]:
     tally, lines = scene.tally, ["No new effect starts, and it never goes on."]
-    for unsent in (tally.some(_UNSENT), tally.some([EffectState.PENDING], sent=False)):
-        if unsent:
-            lines.append(f"Withdrawn, never sent: {_things(unsent, 'effect', 'effects')}{sums(unsent)}.")
-            lines += _each(unsent, name)
-    open_ones = tally.some(UNSETTLED, sent=True)
+    unsent = tally.some([*_UNSENT, *_PENDING], unanswered=False)
+    if unsent:
+        count = _things(unsent, "effect", "effects")
+        lines.append(f"Withdrawn, never arrived: {count}{sums(unsent)}.")
+        lines += _each(unsent, name)
+    open_ones = tally.some([*_UNSENT, *UNSETTLED], unanswered=True)
     lines += _each(open_ones, lambda row: f"Looked up first; it ends only once this is known: {name(row)}.")
     done = tally.undoable
     if done:
@@ -210,40 +245,6 @@ def _cancel(scene: Scene) -> list[str]:
         lines.append("With the box ticked, then, in this order:")
         lines += way_back(done)
     return lines
-
-
-def of_reject(gate: Gate) -> list[str]:
-    """What a no at a gate does."""
-    effect = gate.effect
-    lines = [f"Nothing is sent. Step {effect.step} goes on with your refusal, and may do something else."]
-    if effect.amount_minor is not None and effect.undo_of_id is None:
-        lines.append(
-            f"{words.money(effect.amount_minor, effect.currency)} is given back to the run's budget."
-        )
-    return lines
-
-
-def of_edit(gate: Gate, able: Sequence[User], editor: User) -> list[str]:
-    """What an edit at a gate does, and who may decide about it then."""
-    others = [outcomes.name(person) for person in able if person.pk != editor.pk]
-    who = ", ".join(others[:LISTED]) or "nobody yet: an admin must name one"
-    return [
-        f"Opens round {gate.round + 1} about what you write; nothing is sent by it.",
-        f"May approve it then: {who}.",
-    ]
-
-
-def of_ask_back(gate: Gate) -> list[str]:
-    """What a question at a gate does."""
-    return [f"It stays undecided. Unless it is decided by {outcomes.moment(gate.decide_by)}, it expires."]
-
-
-def of_answer(gate: Gate) -> list[str]:
-    """What an answer to a reviewer's question does."""
-    return [
-        f"Opens round {gate.round + 1} about the same payload, with your answer beside it.",
-        "Nothing is sent by it.",
-    ]
 
 
 _RADIUS: dict[str, Callable[[Scene], list[str]]] = {

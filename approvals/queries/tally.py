@@ -23,25 +23,38 @@ _COLUMNS = (
     "id", "key", "tool", "effect_class", "amount_minor", "currency", "state", "receipt_id", "failure", "recorded_at",
     "first_sent_at", "settled_at", "undo_of_id", "step", "visit", "sends", "applied_no", "vendor",
 )  # fmt: skip
-_TOLD = ("here", "sent", "undo", "undone", "newest", "place", "group_place", "group_count", "group_minor")
+_TOLD = (
+    "here",
+    "unanswered",
+    "undo",
+    "undone",
+    "newest",
+    "place",
+    "group_place",
+    "group_count",
+    "group_minor",
+)
 
-# `here`: of the step in which the run stands. `undone`: an undo of it was applied.
+# `here`: of the step in which the run stands. `undone`: an undo of it was applied. `unanswered`: the vendor may have it
+# and it is looked up before anything else; where no request is open the engine sends it, or takes it back, at once.
 _ALL = f"""
 WITH undos AS (
     SELECT undo_of_id AS id FROM durable_effect WHERE run_id = %(run)s AND undo_of_id IS NOT NULL AND state = 'applied'
 ), mine AS (
     SELECT {", ".join(f"e.{column}" for column in _COLUMNS)},
-           e.undo_of_id IS NULL AND e.step = %(step)s AND e.visit = %(visit)s AS here, e.sends > 0 AS sent,
+           e.undo_of_id IS NULL AND e.step = %(step)s AND e.visit = %(visit)s AS here,
+           e.open_sends > 0 OR e.state = 'in doubt' OR e.forgotten_since IS NOT NULL AS unanswered,
            e.undo_of_id IS NOT NULL AS undo, e.id IN (SELECT id FROM undos) AS undone
     FROM durable_effect e WHERE e.run_id = %(run)s
 ), ranked AS (
     SELECT *, row_number() OVER (ORDER BY id DESC) AS newest,
-           row_number() OVER (PARTITION BY state, here, sent, undo, undone ORDER BY applied_no DESC NULLS LAST, id)
-               AS place,
+           row_number() OVER (
+               PARTITION BY state, here, unanswered, undo, undone ORDER BY applied_no DESC NULLS LAST, id
+           ) AS place,
            row_number() OVER kind AS group_place, count(*) OVER whole AS group_count,
            sum(amount_minor) OVER whole AS group_minor
     FROM mine
-    WINDOW whole AS (PARTITION BY state, here, sent, undo, undone, tool, currency), kind AS (whole ORDER BY id)
+    WINDOW whole AS (PARTITION BY state, here, unanswered, undo, undone, tool, currency), kind AS (whole ORDER BY id)
 )
 SELECT * FROM ranked WHERE newest <= {SHOWN} OR place <= {LISTED} OR group_place = 1
 ORDER BY id
@@ -75,7 +88,7 @@ class Tally:
         self.count = sum(row["group_count"] for row in self._found if row["group_place"] == 1)
 
     def some(self, states: Iterable[EffectState], most: int = LISTED, **told: bool) -> Some:
-        """Those in these states, and `here`, `sent`, `undo` or `undone` where that is asked, as they were recorded."""
+        """Those in these states, and `here`, `unanswered`, `undo` or `undone` where asked, as they were recorded."""
         wanted = {state.value for state in states}
         found = [
             row

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 
-from approvals import access, differences, htmx, opened, radius
+from approvals import access, differences, gate_radius, htmx, opened
 from approvals.capabilities import Capability
 from approvals.errors import Difference
 from approvals.forms import EditForm
@@ -145,7 +145,7 @@ def _edit(user: User, found: Gate, form: EditForm | None) -> dict[str, Any] | No
         icon="pencil",
         title="Edit what would be sent",
         fields=list(form),
-        preview=radius.of_edit(found, access.eligible(found), user),
+        preview=gate_radius.of_edit(found, access.eligible(found), user),
         reason="optional",
         reason_label="Why you change it",
         key="e",
@@ -171,7 +171,7 @@ def _ask_back(user: User, found: Gate) -> dict[str, Any] | None:
         label="Ask back",
         icon="message-circle-question",
         title="Ask before you decide",
-        preview=radius.of_ask_back(found),
+        preview=gate_radius.of_ask_back(found),
         reason="required",
         reason_help="An operator answers; the clock runs on.",
         verb="Ask",
@@ -188,7 +188,7 @@ def _reject(user: User, found: Gate) -> dict[str, Any] | None:
         icon="ban",
         kind="danger",
         title=f"Reject: {one_gate.title(found)}",
-        preview=radius.of_reject(found),
+        preview=gate_radius.of_reject(found),
         key="r",
         reason="required",
         reason_help="The agent gets these words, unchanged.",
@@ -204,7 +204,7 @@ def _answer(found: Gate) -> dict[str, Any]:
         "icon": "message-circle-question",
         "kind": "main",
         "title": "Answer the reviewer",
-        "preview": radius.of_answer(found),
+        "preview": gate_radius.of_answer(found),
         "hidden": {},
         "reason": "required",
         "reason_help": "Opens a new round that shows your answer.",

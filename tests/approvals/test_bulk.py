@@ -74,7 +74,7 @@ def test_a_draft_counts_what_would_happen_and_does_nothing(olga: User) -> None:
     before = events(one, other, ended)
     made = bulk.draft(olga, "undone-cancellations", query=None, refs=[one.ref, other.ref, ended.ref])
     assert (made.radius["fits"], made.radius["rest"]) == (2, [["completed already", 1]])
-    assert "2 effects (384.50 EUR) withdrawn, never sent." in made.radius["lines"]
+    assert "2 effects (384.50 EUR) withdrawn, never arrived." in made.radius["lines"]
     assert events(one, other, ended) == before
     bulk.carry_on(made.pk)
     assert {outcome for outcome, _ in outcomes(made).values()} == {"waiting"}

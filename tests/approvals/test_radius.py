@@ -18,6 +18,7 @@ from durable.states import RunState
 from durable.tools import tool
 from durable.vendor import Call, Receipt
 from tests import factories
+from tests.approvals.test_commands import stuck
 
 pytestmark = pytest.mark.django_db
 
@@ -42,7 +43,7 @@ def run_with(*effects: tuple[Any, str, dict[str, Any]], state: str = "suspended"
             state=into,
             applied_no=n if into == "applied" else None,
             sends=int(sent),
-            open_sends=0,
+            open_sends=int(into in ("pending", "in doubt")),
             first_sent_at=effect.recorded_at if sent else None,
         )
     Run.objects.filter(pk=claim.run_id).update(state=state, step=step, lease_until=None)
@@ -73,7 +74,7 @@ MIXED = (
 def test_a_cancellation_tells_what_is_withdrawn_looked_up_and_stays() -> None:
     assert told(run_with(*MIXED), "cancellations") == [
         "No new effect starts, and it never goes on.",
-        "Withdrawn, never sent: 2 effects (184.50 EUR).",
+        "Withdrawn, never arrived: 2 effects (184.50 EUR).",
         "Pay out 184.50 EUR (pay)",
         "Post letter (pay)",
         "Looked up first; it ends only once this is known: Pay out 25.00 EUR (pay).",
@@ -141,9 +142,9 @@ def test_amounts_of_two_currencies_are_never_added() -> None:
     claim = factories.running(limits={"EUR": 100_000, "JPY": 100_000})
     for n, (amount, currency) in enumerate((("10", "EUR"), ("900", "JPY"), ("5", "EUR")), start=1):
         factories.propose(claim, ordinal=n, **pays(amount, currency))
-    Effect.objects.filter(run_id=claim.run_id).update(state="gated")
+    Effect.objects.filter(run_id=claim.run_id).update(state="gated", sends=0, open_sends=0)
     run = Run.objects.select_related("budget", "parent").get(pk=claim.run_id)
-    assert "Withdrawn, never sent: 3 effects (15.00 EUR, 900 JPY)." in told(run, "cancellations")
+    assert "Withdrawn, never arrived: 3 effects (15.00 EUR, 900 JPY)." in told(run, "cancellations")
 
 
 def test_very_many_of_a_kind_are_counted_and_not_listed() -> None:
@@ -203,3 +204,33 @@ def test_every_act_says_something_and_asks_the_database_nothing(noun: str) -> No
         lines = radius.of(noun, scene(read))
     assert lines and all(lines) and len(queries) == 0
     assert RunState(run.state)
+
+
+def test_what_was_never_sent_leaves_with_the_release_and_nobody_is_told_that_it_is_looked_up() -> None:
+    run = run_with((factories.pay_out, "pending", pays("25")), (factories.pay_out, "pending", pays("30")))
+    unsent = Effect.objects.filter(run=run, amount_minor=2500)
+    unsent.update(sends=0, open_sends=0, first_sent_at=None)
+    Effect.objects.filter(run=run, amount_minor=3000).update(open_sends=0)
+    for noun in ("releases", "retries"):
+        lines = told(run, noun)
+        assert "Sent next, nobody is asked: Pay out 25.00 EUR (pay)." in lines
+        assert (
+            "Sent again, nobody is asked: Pay out 30.00 EUR (pay); its last request certainly did nothing."
+            in lines
+        )
+        assert not any(line.startswith("Looked up") for line in lines)
+    assert "Withdrawn, never arrived: 2 effects (55.00 EUR)." in told(run, "cancellations")
+    assert "Withdrawn, never arrived: Pay out 25.00 EUR (pay)." in told(run, "skips")
+
+
+def test_a_release_of_a_run_that_is_stuck_says_that_it_stays_so() -> None:
+    run = stuck()
+    (line, *_) = told(Run.objects.select_related("budget", "parent").get(pk=run.pk), "releases")
+    assert line.startswith("It stays stuck: ") and line.endswith(" A retry gets it going.")
+
+
+def test_a_retry_on_the_way_back_speaks_of_undos_and_of_no_step() -> None:
+    run = run_with((put_by, "applied", {"order": "8812"}), state="compensating")
+    lines = told(run, "retries")
+    assert lines[0] == "It goes on to its end: compensating. No step is executed again."
+    assert any("put by" in line.lower() for line in lines[1:])

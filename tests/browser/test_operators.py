@@ -40,7 +40,7 @@ def test_an_operator_holds_releases_and_cancels_knowing_what_follows(cast: Cast,
     expect(page.get_by_text("Held by Sven Adler; nothing more leaves")).to_be_visible()
     act(page, "Release", "All is well", "Still waits for people: Refund 184.50 EUR (pay).")
     expect(page.get_by_text("Released. It goes on")).to_be_visible()
-    act(page, "Cancel", "A duplicate", "Withdrawn, never sent: 1 effect (184.50 EUR).")
+    act(page, "Cancel", "A duplicate", "Withdrawn, never arrived: 1 effect (184.50 EUR).")
     expect(page.get_by_text("It is being cancelled")).to_be_visible()
     desk.drive(run)
     expect(page.get_by_text("It was cancelled. Nothing more leaves.")).to_be_visible()
