@@ -38,6 +38,13 @@ def label(act: str) -> str:
         return act
 
 
+def _dangerous(act: str) -> bool:
+    try:
+        return kind(act).danger
+    except Invalid:
+        return True
+
+
 def numbers(bulk: BulkAct) -> dict[Outcome, int]:
     """How many runs have which outcome, from `bulk_by_outcome`."""
     rows = bulk.results.order_by("outcome").values_list("outcome").annotate(number=Count("pk"))
@@ -47,7 +54,7 @@ def numbers(bulk: BulkAct) -> dict[Outcome, int]:
 
 def version(bulk: BulkAct, counted: dict[Outcome, int]) -> str:
     """Of what the page shows: asked for before the dear part."""
-    return pages.version(bulk.state, [*counted.values()], bulk.lease_until is None)
+    return pages.version(bulk.state, [*counted.values()], bulk.lease_until is None, _silent(bulk))
 
 
 def detail(
@@ -65,6 +72,7 @@ def detail(
     return {
         "bulk": bulk,
         "label": label(bulk.act),
+        "danger": _dangerous(bulk.act),
         "by": outcomes.name(bulk.person),
         "address": runs.address(bulk.query),
         "over": over,

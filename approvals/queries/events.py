@@ -17,6 +17,8 @@ SHOWN = 100
 #: Those on the page of a run, which leads on to all of them.
 ON_RUN = 25
 
+_TAMPERED = "(can't be opened: it was changed outside of the product)"
+
 #: From here on, the time between two events is worth a line of its own.
 _IDLE_SECONDS = 60
 
@@ -128,7 +130,7 @@ def _line(
     newer: LedgerEvent | None,
     row: LedgerEvent,
     older: LedgerEvent | None,
-    key: bytes | None,
+    key: bytes | vault.Tampered | None,
     who: Mapping[str, str],
 ) -> dict[str, Any]:
     idle = 0.0 if older is None else (row.at - older.at).total_seconds()
@@ -170,16 +172,24 @@ def _text(row: LedgerEvent, who: Mapping[str, str]) -> str:
     return text
 
 
-def _words(row: LedgerEvent, key: bytes | None) -> str:
+def _words(row: LedgerEvent, key: bytes | vault.Tampered | None) -> str:
     if not hasattr(row, "detail"):
         return ""
     if key is None:
         return "(erased)"
-    return str(vault.unseal(key, row.detail.sealed))
+    if isinstance(key, vault.Tampered):
+        return _TAMPERED
+    try:
+        return str(vault.unseal(key, row.detail.sealed))
+    except vault.Tampered:
+        return _TAMPERED
 
 
-def _key(run: Run) -> bytes | None:
+def _key(run: Run) -> bytes | vault.Tampered | None:
+    """The key of what was said in a run; None where it was destroyed."""
     try:
         return opened.key(run)
     except vault.Erased:
         return None
+    except vault.Tampered as error:
+        return error

@@ -56,8 +56,10 @@ def told(user: User, base: str, current: str, gate: Gate | None = None) -> dict[
     was, is_now = Seen.read(base), Seen.read(current)
     if was is None or is_now is None:
         return {"news": "", "over": None, "base": current, "seen": current}
+    news = _queue(user, was, is_now)
     return {
-        "news": _queue(user, was, is_now),
+        "news": news,
+        "one": news.startswith("1 ") and "," not in news,
         "over": None if gate is None or was.state == is_now.state else _over(gate, is_now.state),
         "base": base,
         "seen": current,

@@ -145,10 +145,10 @@ def _behind(name: str, period: Period) -> str:
 
 
 def _number(value: float) -> str:
-    """A mark of a scale: 400, 1.5k, 2M."""
-    for unit, letter in ((1_000_000, "M"), (1_000, "k")):
+    """A mark of a scale: 400, 1.5k, 2M, 5,000G."""
+    for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= unit:
-            return f"{value / unit:g}{letter}"
+            return f"{value / unit:,.6g}{letter}" if value < 1e6 * unit else f"{value / unit:,.0f}{letter}"
     return f"{value:g}"
 
 

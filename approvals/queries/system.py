@@ -138,8 +138,11 @@ def _left(lease_until: datetime | None, now: datetime) -> str:
     return span(lease_until - now) if lease_until > now else f"over since {span(now - lease_until)}"
 
 
+#: What serves every queue.
+START_WORKER = "celery -A durable.celery worker -Q runs,retention,bulk"
+
+
 def _of_work(work: Work, now: datetime) -> list[Trouble]:
-    start = "celery -A durable.celery worker -Q runs,retention,bulk"
     found = []
     if work.oldest is not None and now - work.oldest > LATE:
         waits = f"{pages.words(work.due)} wait{'s' if work.due == 1 else ''}"
@@ -148,14 +151,15 @@ def _of_work(work: Work, now: datetime) -> list[Trouble]:
             since = f"for {span(idle)}" if idle else "yet"
             found.append(
                 Trouble(
-                    f"No worker has taken a run {since} while {waits}: is one running?", f"Start one: {start}"
+                    f"No worker has taken a run {since} while {waits}: is one running?",
+                    f"Start one: {START_WORKER}",
                 )
             )
         else:
             found.append(
                 Trouble(
                     f"{waits}, the longest for {span(now - work.oldest)}: workers are there, but too few.",
-                    f"Start more, on this machine or another: {start}",
+                    f"Start more, on this machine or another: {START_WORKER}",
                 )
             )
     if work.lost_since is not None and now - work.lost_since > BEHIND:

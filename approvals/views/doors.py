@@ -8,10 +8,11 @@ from typing import Any, Protocol, cast
 
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.urls import Resolver404, resolve
 
 from approvals import access, catalogue
 from approvals.capabilities import Capability
-from approvals.htmx import HtmxHttpRequest
+from approvals.htmx import HtmxHttpRequest, SeeOther
 from approvals.views import refusals
 from durable.errors import NotFound
 from durable.text import mend
@@ -41,7 +42,7 @@ def door(*methods: str, needs: Capability | None = None) -> Callable[[View], Cal
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if request.method not in allowed:
-                return HttpResponseNotAllowed(allowed)
+                return _elsewhere(request, allowed)
             if not isinstance(request.user, User):
                 return refusals.stranger(request)
             if needs is not None:
@@ -54,9 +55,27 @@ def door(*methods: str, needs: Capability | None = None) -> Callable[[View], Cal
             except NotFound as error:
                 raise Http404(str(error)) from None
 
+        guarded.methods = allowed  # type: ignore[attr-defined]  # for `_elsewhere`
         return guarded
 
     return wrap
+
+
+def _elsewhere(request: HttpRequest, allowed: tuple[str, ...]) -> HttpResponse:
+    """405; but whoever opens the address of an act, where a refused one had left them, is led to what it acts on."""
+    path = request.path_info.rstrip("/")
+    while request.method in ("GET", "HEAD") and path:
+        path = path.rpartition("/")[0]
+        if _answers_get(f"{path}/"):
+            return SeeOther(f"{path}/")
+    return HttpResponseNotAllowed(allowed)
+
+
+def _answers_get(path: str) -> bool:
+    try:
+        return "GET" in getattr(resolve(path).func, "methods", ())
+    except Resolver404:
+        return False
 
 
 def query_text(request: HttpRequest, name: str) -> str:

@@ -32,7 +32,7 @@ def system(request: SignedIn) -> HttpResponse:
 def _answering() -> dict[str, object]:
     """The workers that answer now; None where they could not be asked."""
     try:
-        return {"asked": True, "answering": readings.answering()}
+        return {"asked": True, "answering": readings.answering(), "start": parts.START_WORKER}
     except Exception as error:  # the broker's client raises what it likes, and the page says what is broken
         log.warning("workers can't be asked: %s: %s", type(error).__name__, error)
         return {"asked": True, "answering": None}
