@@ -6,14 +6,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
-from approvals.queries import actors, effects, pages, words
-from durable import tools
+from approvals.queries import actors, effects, pages, undoing, words
+from approvals.queries.undoing import Totals
 from durable.clock import db_now
-from durable.errors import InterlockError
 from durable.models import Effect, LedgerEvent, Run
 from durable.states import EffectState, EventKind, RunState
 
@@ -26,26 +27,23 @@ _STARTS = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED})
 SHOWN = 200
 _COLUMNS = ("id", "ref", "agent", "input", "state", "changed_at", "ended_at")
 _ASKED = (EventKind.COMPENSATION_ASKED, EventKind.CANCEL_ASKED, EventKind.VERDICT)
-#: What the ledger says of an effect that was not undone, in words.
-_HOW = {
-    "not undoable": "No undo is declared for it: what it did stays done",
-    "stopped": "Not tried: the undo of something that it depends on did not succeed",
-    "refused": "People said no to its undo",
-    "failed": "The vendor refused its undo for good",
-}
+_ASKED_VALUES = [kind.value for kind in _ASKED]
+_LOST_VALUES = [EventKind.NOT_UNDOABLE.value, EventKind.SETTLED.value]
+#: Kind, key of the effect, body, actor.
+Told = tuple[str, str, dict[str, Any], str]
 
 
-def page(run: Run) -> dict[str, Any]:
+def page(run: Run, now: datetime | None = None) -> dict[str, Any]:
     """Everything that compensation.html shows but its acts. `run` comes from `access.get_run`."""
+    state = RunState(run.state)
     rows = _rows(run)
     undos = {row["undo_of_id"]: row for row in rows if row["undo_of_id"] is not None}
-    forward = [row for row in rows if row["undo_of_id"] is None and row["state"] == EffectState.APPLIED]
-    forward.sort(key=lambda row: row["applied_no"] or 0, reverse=True)
-    told = _by_run([run.ref]).get(run.ref, [])
+    forward = [row for row in rows if row["undo_of_id"] is None][:SHOWN]
+    # Before the way back is begun the ledger knows nothing of it.
+    told = _told(run, [row["key"] for row in forward]) if state in UNDOING else []
     how = {key: body["how"] for kind, key, body, _ in told if kind == EventKind.NOT_UNDOABLE}
     closed = {key: actor for kind, key, _, actor in told if kind == EventKind.SETTLED}
-    who = actors.names([*closed.values(), *(actor for *_, actor in told)])
-    state = RunState(run.state)
+    who = actors.names(actor for *_, actor in told)
     items = [
         _item(
             place,
@@ -57,7 +55,7 @@ def page(run: Run) -> dict[str, Any]:
         )
         for place, row in enumerate(forward, start=1)
     ]
-    left = [item for item in items if item["left"]]
+    whole = undoing.totals(run, told=state in UNDOING)
     return {
         "run": {
             "id": run.ref,
@@ -70,28 +68,31 @@ def page(run: Run) -> dict[str, Any]:
             "moving": state is RunState.COMPENSATING,
         },
         "items": items,
-        "more": max(len(rows) - SHOWN, 0),
-        "sentence": _sentence(state, items, left),
+        "more": max(whole.count - len(items), 0),
+        "sentence": _sentence(state, whole),
         "owner": _owner(told, who),
-        "sums": _sums(items),
-        "version": pages.version(run.state, items),
-        "now": db_now(),
+        "sums": whole.sums(),
+        "version": pages.version(run.state, items, whole.groups),
+        "now": now or db_now(),
     }
 
 
 def _rows(run: Run) -> list[pages.Row]:
-    """What a run has applied, and its undos; a thousand at most."""
-    found = Effect.objects.filter(run=run)
-    applied = found.filter(undo_of=None, state=EffectState.APPLIED.value).order_by("-applied_no")
-    undos = found.filter(undo_of__isnull=False).order_by("-id")
-    columns = effects.COLUMNS
-    return [*applied.values(*columns)[: SHOWN + 1], *undos.values(*columns)[: SHOWN + 1]]
+    """What a run has applied, the last first, so many as are listed; then the undos of those, in one query."""
+    applied = Effect.objects.filter(run=run, undo_of=None, state=EffectState.APPLIED.value).order_by(
+        "-applied_no"
+    )
+    last = applied[: SHOWN + 1]
+    undos = Effect.objects.filter(run=run, undo_of__in=last.values("pk"))
+    rows = last.values(*effects.COLUMNS).union(undos.values(*effects.COLUMNS), all=True)
+    # A doubt that was settled by a new undo leaves two of one effect: the newer one counts.
+    return sorted(rows, key=lambda row: (row["undo_of_id"] is not None, -(row["applied_no"] or 0), row["id"]))
 
 
 def _item(
     place: int, row: pages.Row, undo: pages.Row | None, state: RunState, how: str, closed_by: str
 ) -> dict[str, Any]:
-    look, note, left = _standing(row, undo, state, how)
+    look, note, left = undoing.standing(row, undo, state, how)
     if left and closed_by:
         note = f"{note} Seen to by hand, by {closed_by}."
     return {
@@ -128,75 +129,31 @@ def _item(
     }
 
 
-def _standing(row: pages.Row, undo: pages.Row | None, state: RunState, how: str) -> tuple[str, str, bool]:
-    """How one effect stands on the way back: the word whose look it has, a sentence, and whether it stays undone."""
-    ended = state in (RunState.COMPENSATED, RunState.PARTLY_COMPENSATED)
-    if undo is not None:
-        return _by_undo(undo, ended=ended)
-    if how:
-        return "not undoable", f"{_HOW.get(how, how)}.", True
-    look, note, can = _would(row)
-    if state is RunState.COMPENSATING:
-        return ("queued", f"Its turn comes. {note}", False) if can else (look, note, True)
-    if ended:
-        return "not undoable", note if not can else "The ledger knows of no undo of it.", True
-    return look, note, not can
-
-
-def _by_undo(undo: pages.Row, *, ended: bool) -> tuple[str, str, bool]:
-    state = EffectState(undo["state"])
-    if state is EffectState.APPLIED:
-        return "compensated", f"Undone, by {undo['receipt_id']}.", False
-    if state is EffectState.GATED:
-        return "gated", "Its undo waits for people's answer.", False
-    if state is EffectState.IN_DOUBT:
-        return "in doubt", "Nobody can tell yet whether its undo happened; nothing goes on over that.", False
-    if state is EffectState.FAILED:
-        return (
-            "failed",
-            f"The vendor refused its undo for good: {undo['failure'] or 'no reason given'}.",
-            True,
-        )
-    if state in (EffectState.REJECTED, EffectState.EXPIRED, EffectState.WITHDRAWN):
-        verb = {"rejected": "People said no to", "expired": "Nobody decided in time on"}
-        return state.value, f"{verb.get(state.value, 'Nobody lets out any more')} its undo.", True
-    return state.value, "Its undo is on its way.", ended
-
-
-def _would(row: pages.Row) -> tuple[str, str, bool]:
-    """What undoing it would do, by the tool as it is declared now."""
-    try:
-        act = tools.get(row["tool"]).undo_act
-    except InterlockError:
-        return "code missing", "Its tool is not known any more, so nobody knows how to undo it.", False
-    if act is None:
-        return "not undoable", f"{_HOW['not undoable']}.", False
-    gated = " People are asked first." if act.effect_class == "irreversible" else ""
-    rest = f" Not if the undo of {' or '.join(act.depends_on)} fails." if act.depends_on else ""
-    return "compensating", f"Undone by {act.name}.{gated}{rest}", True
-
-
-def _sentence(state: RunState, items: Sequence[Mapping[str, Any]], left: Sequence[Any]) -> str:
-    done = sum(1 for item in items if item["undone"])
-    lost = sum(1 for item in items if item["lost"])
-    if not items:
+def _sentence(state: RunState, whole: Totals) -> str:
+    if not whole.count:
         return "Nothing was applied: there is nothing to undo."
     if state not in UNDOING:
-        stays = f"; {lost} can't be undone" if lost else ""
-        return f"{_counted(len(items) - lost - done)} would be undone, the last applied first{stays}."
+        stays = f"; {whole.lost:,} can't be undone" if whole.lost else ""
+        ahead = whole.count - whole.lost - whole.undone
+        return f"{_counted(ahead)} would be undone, the last applied first{stays}."
     if state is RunState.COMPENSATING:
-        return f"{done} of {len(items)} undone so far, the last applied first."
+        return f"{whole.undone:,} of {whole.count:,} undone so far, the last applied first."
     if state is RunState.COMPENSATED:
         return "All that it did has been undone."
-    rest = f"{_counted(len(left))} still to be seen to by a person" if left else "all of it seen to by hand"
-    return f"{done} of {len(items)} undone; {lost} stayed done, {rest}. Software does nothing more about this run."
+    rest = (
+        f"{_counted(whole.left)} still to be seen to by a person"
+        if whole.left
+        else "all of it seen to by hand"
+    )
+    done = f"{whole.undone:,} of {whole.count:,} undone; {whole.lost:,} stayed done"
+    return f"{done}, {rest}. Software does nothing more about this run."
 
 
 def _counted(number: int) -> str:
-    return f"{number} effect{'' if number == 1 else 's'}"
+    return f"{number:,} effect{'' if number == 1 else 's'}"
 
 
-def _owner(told: Iterable[tuple[str, str, dict[str, Any], str]], who: Mapping[str, str]) -> str:
+def _owner(told: Iterable[Told], who: Mapping[str, str]) -> str:
     """Who asked for the way back last, and so looks at what is left of it. Empty before anybody has."""
     asked = [
         actor
@@ -206,22 +163,13 @@ def _owner(told: Iterable[tuple[str, str, dict[str, Any], str]], who: Mapping[st
     return who.get(asked[-1], asked[-1]) if asked else ""
 
 
-def _sums(items: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Money by currency: undone, still to undo, and what stays moved."""
-    found: dict[str, dict[str, int]] = {}
-    for item in items:
-        if item["minor"] is not None:
-            sums = found.setdefault(item["currency"], {"undone": 0, "ahead": 0, "lost": 0})
-            sums["undone" if item["undone"] else "lost" if item["lost"] else "ahead"] += item["minor"]
-    return [{"currency": currency, **sums} for currency, sums in sorted(found.items())]
-
-
 def listing(state: str, *, after: int | None, before: int | None) -> dict[str, Any]:
     """One page of runs on their way back or at its end. See compensation_list.html."""
     wanted = state if state in {listed.value for listed in LISTED} else RunState.PARTLY_COMPENSATED.value
     found = Run.objects.filter(state=wanted)
     shown = pages.page(found.values(*_COLUMNS), after=after, before=before)
-    events = _by_run([row["ref"] for row in shown.rows])
+    refs = [row["ref"] for row in shown.rows]
+    events = _by_run(LedgerEvent.objects.filter(run_ref__in=refs, kind__in=_ASKED_VALUES + _LOST_VALUES))
     who = actors.names(actor for told in events.values() for *_, actor in told)
     rows = [_listed(row, events.get(row["ref"], []), who) for row in shown.rows]
     return {
@@ -243,24 +191,26 @@ def chips(state: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _by_run(refs: Sequence[str]) -> dict[str, list[tuple[str, str, dict[str, Any], str]]]:
-    kinds = (EventKind.NOT_UNDOABLE, EventKind.SETTLED, *_ASKED)
-    rows = LedgerEvent.objects.filter(run_ref__in=refs, kind__in=[kind.value for kind in kinds])
-    found: dict[str, list[tuple[str, str, dict[str, Any], str]]] = {}
-    for ref, kind, key, body, actor in rows.order_by("run_ref", "no").values_list(
+def _told(run: Run, keys: Sequence[str]) -> list[Told]:
+    """What the ledger tells of a run's way back: who asked for it, and what became of these effects."""
+    told = Q(kind__in=_ASKED_VALUES) | Q(kind__in=_LOST_VALUES, effect_key__in=keys)
+    return _by_run(LedgerEvent.objects.filter(told, run_ref=run.ref)).get(run.ref, [])
+
+
+def _by_run(found: QuerySet[LedgerEvent]) -> dict[str, list[Told]]:
+    told: dict[str, list[Told]] = {}
+    for ref, kind, key, body, actor in found.order_by("run_ref", "no").values_list(
         "run_ref", "kind", "effect_key", "body", "actor"
     ):
-        found.setdefault(ref, []).append((kind, key, json.loads(body), actor))
-    return found
+        told.setdefault(ref, []).append((kind, key, json.loads(body), actor))
+    return told
 
 
-def _listed(
-    row: pages.Row, told: Sequence[tuple[str, str, dict[str, Any], str]], who: Mapping[str, str]
-) -> dict[str, Any]:
+def _listed(row: pages.Row, told: Sequence[Told], who: Mapping[str, str]) -> dict[str, Any]:
     lost = {key: body["how"] for kind, key, body, _ in told if kind == EventKind.NOT_UNDOABLE}
     closed = {key for kind, key, _, _ in told if kind == EventKind.SETTLED}
     left = [key for key in lost if key not in closed]
-    why = sorted({_HOW.get(how, how) for how in lost.values()})
+    why = sorted({undoing.HOW.get(how, how) for how in lost.values()})
     return {
         "id": row["ref"],
         "agent": row["agent"],

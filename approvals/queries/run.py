@@ -59,14 +59,17 @@ class Read:
     now: datetime
 
 
-def read(run: Run) -> Read:
-    """Read it all. `run` comes from `access.get_run`; eight queries, however much there is."""
+def read(run: Run, *, log: bool = True) -> Read:
+    """Read it all; without `log`, what the acts alone are made from. `run` comes from `access.get_run`.
+
+    Eight queries, however much there is; six without the log, where nobody holds the run.
+    """
     stands = standing.of(run)
     waits = run_waits.of(run)
-    found, points, log = tally.of(run), newest_points(run), events.newest(run)
-    who = actors.names([*run_waits.holders(waits), *events.told_of(log)])
+    found, points, lines = tally.of(run), newest_points(run), events.newest(run) if log else []
+    who = actors.names([*run_waits.holders(waits), *events.told_of(lines)])
     now, spent = spend.of(run)
-    return Read(run, stands, found, waits, run_waits.named(waits, who), points, log, who, spent, now)
+    return Read(run, stands, found, waits, run_waits.named(waits, who), points, lines, who, spent, now)
 
 
 def newest_points(run: Run) -> list[pages.Row]:

@@ -29,11 +29,12 @@ def compensations(request: SignedIn) -> HttpResponse:
 def compensation(request: SignedIn, ref: str) -> HttpResponse:
     """One run's way back: what it would undo, how far it is, and what it left."""
     run = access.get_run(request.user, ref)
-    context = way_back.page(run)
-    acts = []
+    acts, now = [], None
     if not htmx.wants_fragment(request):
-        fitting = offered(request.user, one_run.read(run))
-        acts = [act for act in fitting if act["id"] in ("compensations", "releases")]
+        read = one_run.read(run, log=False)
+        acts = [act for act in offered(request.user, read) if act["id"] in ("compensations", "releases")]
+        now = read.now
+    context = way_back.page(run, now)
     context |= {"acts": acts, "section": "compensation"}
     context["may_settle"] = access.may(request.user, Capability.SETTLE)
     return htmx.page(

@@ -88,7 +88,7 @@ def fork_page(
 ) -> HttpResponse:
     """A fork from one checkpoint: what it will do, and the state that it begins with, to be changed."""
     access.check(request.user, Capability.STEER_RUNS)
-    read = one_run.read(found)
+    read = one_run.read(found, log=False)
     point, state = points.one(found, version)
     form = typed or ForkForm(auto_id="fork-%s", initial={"state": state})
     fields = [form["state"]] if access.may(request.user, Capability.EDIT_STATE) else []

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from approvals.queries import compensation
 from durable import journal
 from durable.models import Effect, LedgerEvent, Run
 from durable.states import EventKind
@@ -86,3 +87,41 @@ def test_an_auditor_sees_what_is_left_but_closes_nothing(sign_in: SignIn) -> Non
     assert page.status_code == 200 and "Seen to by hand" not in page.content.decode()
     closing = {"verdict": "acknowledge", "reason": "x"}
     assert rita.post(reverse("verdicts", args=[first.key]), closing).status_code == 403
+
+
+def test_effects_beyond_those_that_are_listed_are_counted_and_summed_all_the_same(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compensation, "SHOWN", 2)
+    run, found = applied("completed", count=5)
+    page = shown(operator, run)
+    assert [item["key"] for item in page["items"]] == [found[4].key, found[3].key]
+    assert page["sums"] == [{"currency": "EUR", "undone": 0, "ahead": 0, "lost": 500 + 600 + 700 + 800 + 900}]
+    assert page["more"] == 3 and page["sentence"].endswith("5 can't be undone.")
+
+
+def test_what_stayed_done_is_counted_however_far_back_it_is_listed(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compensation, "SHOWN", 1)
+    run, (first, _) = partly()
+    closing = {"verdict": "acknowledge", "reason": "booked back by hand, slip 12"}
+    assert operator.post(reverse("verdicts", args=[first.key]), closing).status_code == 303
+    page = shown(operator, run)
+    assert len(page["items"]) == 1 and page["more"] == 1
+    assert "0 of 2 undone; 2 stayed done, 1 effect still to be seen to" in page["sentence"]
+
+
+def test_of_two_undos_of_one_effect_the_newer_counts(operator: Client) -> None:
+    run, (first, second) = applied("compensated")
+    for effect, states in ((first, ("applied",)), (second, ("withdrawn", "applied"))):
+        for link, state in enumerate(states, start=1):
+            Effect.objects.create(
+                run=run, key=f"{effect.key}:undo~{link}", step=effect.step, visit=1, ordinal=effect.ordinal, link=link,
+                undo_of=effect, tool=effect.tool, effect_class="idempotent", digest_asked="0", digest="0",
+                payload=effect.payload, payload_asked=effect.payload, vendor=effect.vendor, state=state,
+                receipt_id=f"undo_{effect.pk}_{link}" if state == "applied" else "",
+            )  # fmt: skip
+    page = shown(operator, run)
+    assert [item["state"] for item in page["items"]] == ["compensated", "compensated"]
+    assert page["sums"] == [{"currency": "EUR", "undone": 1100, "ahead": 0, "lost": 0}]

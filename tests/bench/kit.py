@@ -49,7 +49,7 @@ def connect() -> Connection:
 
 def one(connection: Connection, query: str, *values: object) -> Any:
     """Return the first column of the one row that a query finds."""
-    row = connection.execute(query.encode(), values).fetchone()
+    row = connection.execute(query.encode(), values or None).fetchone()
     assert row is not None, query
     return row[0]
 

@@ -1,4 +1,4 @@
-"""The console's pages: which are asked, how often, and on how large a database."""
+"""The console's pages: what is asked of each, how often, and on how large a database."""
 
 from __future__ import annotations
 
@@ -9,26 +9,106 @@ from tests.bench import kit
 #: Runs of the database; five effects to a run, and some gates. BENCH_RUNS=1000000 is what the figures are stated for.
 RUNS = int(os.environ.get("BENCH_RUNS", "100" if kit.QUICK else "5000"))
 EFFECTS, GATES = RUNS * 5, min(200, RUNS // 10)
-#: Each page so often, and so many runs, gates and effects that take turns as the one that is looked at.
-TIMES, OBJECTS = (3, 2) if kit.QUICK else (40, 20)
+#: Each question so often, and so many runs, gates and effects that take turns as the one that is looked at.
+TIMES, OBJECTS = (3, 2) if kit.QUICK else (100, 20)
 #: Live pages that stand open, for so many seconds.
 OPEN, SECONDS = (5, 4) if kit.QUICK else (50, 60)
+#: What one run has at most, and one customer: checkpoints, messages and effects of the run, effects about the customer.
+LONG, MANY = (60, 60) if kit.QUICK else (5_000, 5_000)
 
-#: Lists by what is asked of them, and the pages of single objects.
-PAGES = (
-    "home",
-    "inbox",
-    "runs",
-    "runs, suspended",
-    "runs, second page",
-    "ledger",
-    "ledger, in doubt",
-    "ledger, by order",
-    "doubts",
-    "compensation",
-    "tools",
-    "run",
-    "gate",
-    "effect",
+ROLES = {"reviewer": "marta", "operator": "sven", "auditor": "rita", "admin": "ada"}
+#: Queries of the runs list, as people type them; `{…}` is filled in from the database.
+RUN_QUERIES = (
+    *(
+        f"status:{status}"
+        for status in ("stuck", "waiting", "in-doubt", "expiring", "held", "suspended", "completed", "failed")
+    ),
+    "status:failed,stuck,waiting",
+    "status:completed,failed,cancelled",
+    "agent:RefundDesk",
+    "agent:r",
+    "agent:RefundDesk status:failed",
+    "agent:RefundDesk status:stuck",
+    "agent:ReturnsDesk status:cancelled",
+    "older-than:1h",
+    "older-than:180d",
+    "older-than:180d status:failed",
+    "older-than:4h agent:RefundDesk status:suspended",
+    "older-than:180d agent:StockDesk status:completed",
+    "older-than:520w",
+    "subject:{order}",
+    "subject:{customer}",
+    "subject:{customer} status:completed older-than:1d",
+    "subject:{customer} agent:RefundDesk",
+    "ref:{ref}",
+    "ref:run-",
+    "ref:run- status:failed agent:RefundDesk",
+    "{order}",
+    "{customer}",
+    "{ref}",
+    "run-",
+    "refund",
+    "nobody has this",
 )
+EFFECT_STATES = ("gated", "pending", "in doubt", "applied", "failed", "rejected", "expired", "withdrawn")
+LEDGER_QUERIES = (
+    "{order}",
+    "{customer}",
+    "{receipt}",
+    "{key}",
+    "{ref}",
+    "run-",
+    "nobody has this",
+)
+#: What is asked of each page, by the name of its address.
+ASKED: dict[str, tuple[str, ...]] = {
+    "home": (*ROLES, "7 days"),
+    "behind": (
+        "in-flight",
+        "stuck",
+        "ended, 24 hours",
+        "ended, 7 days",
+        "failed, 7 days",
+        "moved, 24 hours",
+        "moved, 7 days",
+        "expiring",
+        "irreversible",
+        "asked-back",
+        "decided, 7 days",
+    ),
+    "gates": (*ROLES, "later"),
+    "gate": ("waiting", "last in the queue", "decided", "of the customer with many"),
+    "alike": ("waiting",),
+    "runs": ("all", "second page", "in the middle", "back from the middle", *RUN_QUERIES),
+    "run-suggestions": ("nothing typed", "agent:", "status:f"),
+    "bulk-acts": ("all",),
+    "bulk-act": ("all", "refused", "second page"),
+    "run": ("newest", "oldest", "long", "in doubt", "partly compensated", "of a dozen effects"),
+    "conversation": ("newest", "long", "long, in the middle", "one message"),
+    "log": ("newest", "long", "long, in the middle"),
+    "checkpoints": ("newest", "long", "long, in the middle"),
+    "differences": ("newest", "long"),
+    "fork": ("newest", "long"),
+    "way-back": ("newest", "long", "partly compensated"),
+    "compensation": ("partly compensated", "compensated", "compensating", "in the middle"),
+    "doubts": ("all", "second page"),
+    "ledger": (
+        "all",
+        "second page",
+        "in the middle",
+        *EFFECT_STATES,
+        *LEDGER_QUERIES,
+        "{customer}, applied",
+        "{customer}, failed",
+    ),
+    "effect": ("newest", "oldest", "in doubt", "of the long run", "undone"),
+    "tools": ("all", "irreversible"),
+    "system": ("all",),
+    "metrics": ("all",),
+}
+#: Addresses that are no page to look at: health, signing in and out, and the facts of a gate, which ask its vendor.
+ELSEWHERE = ("healthz", "readyz", "sign-in", "sign-out", "facts")
+PAGES = tuple(f"{page}: {what}" for page, asked in ASKED.items() for what in asked)
 FIGURES = ("p50", "p95", "queries")
+#: What a page may take, and ask.
+MOST_MS, MOST_QUERIES = 100, 15

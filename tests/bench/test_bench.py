@@ -11,7 +11,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.bench import kit, peers
+from tests.approvals import test_pages as matrix
+from tests.approvals.addresses import names
+from tests.bench import kit, paging, peers
 from tests.bench.chart import chart
 from tests.bench.measures import MEASURES
 from tests.bench.report import lines, table
@@ -75,3 +77,9 @@ def test_every_measure_is_made_by_the_engine_and_every_column_s_module_is_a_meas
 
     assert modules == {name for name in modules if (peers.HERE / "ours" / f"{name}.py").exists()}
     assert peers.known() == ["absurd", "dbos", "langgraph"]
+
+
+def test_every_page_that_can_be_looked_at_is_measured() -> None:
+    acts = set(matrix.POSTS)
+
+    assert sorted(set(names()) - acts) == sorted({*paging.ASKED, *paging.ELSEWHERE})

@@ -1,4 +1,4 @@
-"""Every list and detail page on a database of a stated size; what open pages cost; and the inbox's first paint."""
+"""Every page of the console on a database of a stated size; what open pages cost; and the inbox's first paint."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from approvals.models import Gate
-from durable.models import Effect, Run
+from durable.models import Run
 from local import parts
 from local.process import free_port, spawn, stop, wait_for
 from tests.bench import kit, paging
+from tests.bench.ours import asking, extremes
 from tests.browser.people import chromium
 
 _POLL = re.compile(rb'hx-get="([^"]+)" hx-trigger="every ([\d.]+)s"')
@@ -44,23 +45,29 @@ def measure() -> kit.Figures:
 
 
 def fill() -> kit.Figures:
-    """Invent the history. What was copied in is settled before anything is measured."""
+    """Invent the history, and what it has none of. What was copied in is settled before anything is measured."""
     call_command("demodata", runs=paging.RUNS, effects=paging.EFFECTS, gates=paging.GATES, years=1.0)
-    with kit.connect() as admin:
-        admin.execute("VACUUM ANALYZE")
     kit.done(Run.objects.count(), paging.RUNS, "runs")
     kit.done(Gate.objects.filter(state__in=("open", "asked back")).count(), paging.GATES, "gates that wait")
+    extremes.make()
+    with kit.connect() as admin:
+        admin.execute("VACUUM ANALYZE")
     return {}
 
 
 def look() -> kit.Figures:
     """Milliseconds and queries of each page, percent of a core for open pages, milliseconds to the first paint."""
-    client = _client("sven")
+    clients = {role: _client(name) for role, name in paging.ROLES.items()}
+    asked = asking.questions()
     found: kit.Figures = {}
-    for name, addresses in _addresses().items():
-        found |= {f"{name}, {what}": value for what, value in _page(client, addresses).items()}
+    for name, question in asked.items():
+        figures = _page(clients[question.who], question)
+        found |= {f"{name}, {what}": value for what, value in figures.items()}
     with _served() as (port, server):
-        found["open pages"] = _open(port, server, [one for some in _addresses().values() for one in some])
+        addresses = [
+            one for question in asked.values() if question.who == "operator" for one in question.addresses
+        ]
+        found["open pages"] = _open(port, server, addresses)
         found |= _painted(port)
     return found
 
@@ -71,45 +78,17 @@ def _client(who: str) -> Client:
     return client
 
 
-def _addresses() -> dict[str, list[str]]:
-    """What is asked for each page."""
-    runs, ledger = reverse("runs"), reverse("ledger")
-    some = paging.OBJECTS
-    second = Run.objects.order_by("-pk").values_list("pk", flat=True)[50]
-    old = Run.objects.order_by("pk").values_list("ref", flat=True)[:some]
-    new = Run.objects.order_by("-pk").values_list("ref", flat=True)[:some]
-    orders = Run.objects.filter(agent="RefundDesk").order_by("pk").values_list("input__order", flat=True)
-    effects = Effect.objects.order_by("-pk").values_list("key", flat=True)[:some]
-    gates = Gate.objects.order_by("-pk").values_list("pk", flat=True)[:some]
-    pages = {
-        "home": [reverse("home")],
-        "inbox": [reverse("gates")],
-        "runs": [runs],
-        "runs, suspended": [f"{runs}?state=suspended"],
-        "runs, second page": [f"{runs}?after={second}"],
-        "ledger": [ledger],
-        "ledger, in doubt": [f"{ledger}?state=in+doubt"],
-        "ledger, by order": [f"{ledger}?q={order}" for order in orders[:some]],
-        "doubts": [reverse("doubts")],
-        "compensation": [reverse("compensation")],
-        "tools": [reverse("tools")],
-        "run": [reverse("run", args=[ref]) for ref in (*old, *new)],
-        "gate": [reverse("gate", args=[number]) for number in gates],
-        "effect": [reverse("effect", args=[key]) for key in effects],
-    }
-    assert tuple(pages) == paging.PAGES
-    return pages
-
-
-def _page(client: Client, addresses: list[str]) -> kit.Figures:
+def _page(client: Client, question: asking.Question) -> kit.Figures:
     """The server's own milliseconds for a page, templates included, and the most queries that it took."""
     took, queries = [], 0
-    for address in addresses:
-        with CaptureQueriesContext(connection) as asked:
-            kit.done(client.get(address).status_code, 200, address)
-        queries = max(queries, len(asked))
-    for address in islice(cycle(addresses), max(paging.TIMES, len(addresses))):
+    for address in islice(cycle(question.addresses), max(paging.TIMES, len(question.addresses))):
         took.append(kit.timed(partial(client.get, address)) * 1e3)
+    for address in question.addresses:
+        with CaptureQueriesContext(connection) as asked:
+            answer = client.get(address)
+        kit.done(answer.status_code, 200, address)
+        question.exactly.check(answer.content.decode(), address)
+        queries = max(queries, len(asked))
     return {"p50": statistics.median(took), "p95": _p95(took), "queries": queries}
 
 
