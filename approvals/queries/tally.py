@@ -37,27 +37,34 @@ _TOLD = (
 
 # `here`: of the step in which the run stands. `undone`: an undo of it was applied. `unanswered`: the vendor may have it
 # and it is looked up before anything else; where no request is open the engine sends it, or takes it back, at once.
+# Ranked is what tells effects apart; the rest is read of those alone that a page shows.
 _ALL = f"""
 WITH undos AS (
     SELECT undo_of_id AS id FROM durable_effect WHERE run_id = %(run)s AND undo_of_id IS NOT NULL AND state = 'applied'
-), mine AS (
-    SELECT {", ".join(f"e.{column}" for column in _COLUMNS)},
+), mine AS MATERIALIZED (
+    SELECT e.id, e.tool, e.currency, e.amount_minor, e.applied_no, e.state,
            e.undo_of_id IS NULL AND e.step = %(step)s AND e.visit = %(visit)s AS here,
            e.open_sends > 0 OR e.state = 'in doubt' OR e.forgotten_since IS NOT NULL AS unanswered,
            e.undo_of_id IS NOT NULL AS undo, e.id IN (SELECT id FROM undos) AS undone
     FROM durable_effect e WHERE e.run_id = %(run)s
-), ranked AS (
-    SELECT *, row_number() OVER (ORDER BY id DESC) AS newest,
-           row_number() OVER (
+), groups AS (
+    SELECT min(id) AS id, count(*) AS group_count, sum(amount_minor) AS group_minor
+    FROM mine GROUP BY state, here, unanswered, undo, undone, tool, currency
+), placed AS (
+    SELECT id, row_number() OVER (
                PARTITION BY state, here, unanswered, undo, undone ORDER BY applied_no DESC NULLS LAST, id
-           ) AS place,
-           row_number() OVER kind AS group_place, count(*) OVER whole AS group_count,
-           sum(amount_minor) OVER whole AS group_minor
+           ) AS place
     FROM mine
-    WINDOW whole AS (PARTITION BY state, here, unanswered, undo, undone, tool, currency), kind AS (whole ORDER BY id)
+), newest AS (
+    SELECT id, row_number() OVER (ORDER BY id DESC) AS newest FROM mine ORDER BY id DESC LIMIT {SHOWN}
 )
-SELECT * FROM ranked WHERE newest <= {SHOWN} OR place <= {LISTED} OR group_place = 1
-ORDER BY id
+SELECT {", ".join(f"e.{column}" for column in _COLUMNS)}, mine.here, mine.unanswered, mine.undo, mine.undone,
+       coalesce(newest.newest, {SHOWN + 1}), placed.place, CASE WHEN groups.id IS NULL THEN 2 ELSE 1 END,
+       groups.group_count, groups.group_minor
+FROM placed JOIN mine USING (id) LEFT JOIN newest USING (id) LEFT JOIN groups USING (id)
+JOIN durable_effect e ON e.id = mine.id
+WHERE newest.id IS NOT NULL OR placed.place <= {LISTED} OR groups.id IS NOT NULL
+ORDER BY e.id
 """
 
 
