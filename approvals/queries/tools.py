@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from approvals import policy
 from approvals.queries import proofs, words
-from approvals.queries.proofs import PERIOD, Figures
+from approvals.queries.proofs import NEWEST, PERIOD, Figures
 from approvals.templatetags.interlock import span
 from durable.clock import db_now
 from durable.states import EffectClass
@@ -25,7 +25,7 @@ def listing(effect_class: str = "") -> dict[str, Any]:
         "total": len(tools),
         "filters": _chips(tools, effect_class),
         "filtered": bool(effect_class),
-        "period": f"{PERIOD.days} days",
+        "period": f"{PERIOD.days} days, of each tool's newest {NEWEST:,} effects",
         "now": now,
     }
 

@@ -1,6 +1,6 @@
 """What has happened lately, in buckets: runs that ended, how long decisions took, and money that moved.
 
-All three are read in one statement, and each through an index: runs by their end, effects by when they were recorded,
+All three are read in one statement, and each through an index: runs by their end, effects by when they were applied,
 decisions from the newest back. So the cost is that of the period, not of the years before it.
 """
 
@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db.models import QuerySet
 
 from approvals.models import Decision
@@ -42,8 +41,7 @@ FROM durable_run WHERE ended_at >= %(start)s GROUP BY 2, 3
 UNION ALL
 SELECT 'moved', date_bin(%(step)s, settled_at, %(origin)s), currency, count(*), sum(amount_minor), NULL, NULL
 FROM durable_effect
-WHERE recorded_at >= %(since)s AND settled_at >= %(start)s AND state = 'applied' AND undo_of_id IS NULL
-  AND amount_minor IS NOT NULL
+WHERE settled_at >= %(start)s AND state = 'applied' AND undo_of_id IS NULL AND amount_minor IS NOT NULL
 GROUP BY 2, 3
 UNION ALL
 SELECT 'decided', bucket, '', count(*), 0, percentile_cont(0.5) WITHIN GROUP (ORDER BY took),
@@ -51,7 +49,7 @@ SELECT 'decided', bucket, '', count(*), 0, percentile_cont(0.5) WITHIN GROUP (OR
 FROM (
     SELECT date_bin(%(step)s, d.at, %(origin)s) AS bucket, d.at - g.opened_at AS took
     FROM approvals_decision d JOIN approvals_gate g ON g.id = d.gate_id
-    WHERE d.id > (SELECT coalesce(max(id), 0) FROM approvals_decision) - %(most)s
+    WHERE d.id > coalesce((SELECT id FROM approvals_decision ORDER BY id DESC OFFSET %(most)s LIMIT 1), 0)
       AND d.at >= %(start)s AND d.verdict IN ('approve', 'reject')
 ) AS answered
 GROUP BY GROUPING SETS ((bucket), ()) HAVING count(*) > 0
@@ -117,7 +115,7 @@ class Trends:
 def read(span: Period, now: datetime) -> Trends:
     """Read the whole period; one statement."""
     start = span.start(now)
-    values = {"step": span.step, "origin": _ORIGIN, "start": start, "since": start - gate_life()}
+    values = {"step": span.step, "origin": _ORIGIN, "start": start}
     found = Trends(span, now)
     moved: defaultdict[str, dict[datetime, int]] = defaultdict(dict)
     for kind, bucket, name, number, total, median, tenth in answers(_SQL, values | {"most": pages.COUNTED}):
@@ -137,12 +135,6 @@ def read(span: Period, now: datetime) -> Trends:
     return found
 
 
-def gate_life() -> timedelta:
-    """How long an effect may stand at its gate and be sent after that: it moves money so late, but hardly later."""
-    whole: timedelta = settings.GATE_DECIDE_SECONDS + settings.GATE_ACT_SECONDS
-    return whole
-
-
 def ended(start: datetime, *, badly: bool = False) -> QuerySet[Run]:
     """The runs that `read` counts as ended since then."""
     found = Run.objects.filter(ended_at__gte=start)
@@ -152,7 +144,6 @@ def ended(start: datetime, *, badly: bool = False) -> QuerySet[Run]:
 def moved(start: datetime, currency: str) -> QuerySet[Effect]:
     """The effects whose money `read` counts as moved since then."""
     return Effect.objects.filter(
-        recorded_at__gte=start - gate_life(),
         settled_at__gte=start,
         state=EffectState.APPLIED.value,
         undo_of=None,
@@ -161,10 +152,10 @@ def moved(start: datetime, currency: str) -> QuerySet[Effect]:
     )
 
 
-def decided(start: datetime) -> QuerySet[Decision]:
-    """The decisions that `read` counts since then."""
-    newest = Decision.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    return Decision.objects.filter(pk__gt=newest - pages.COUNTED, at__gte=start, verdict__in=_DECIDES)
+def decided(start: datetime, most: int = pages.COUNTED) -> QuerySet[Decision]:
+    """The decisions that `read` counts since then, of the newest `most`."""
+    older = Decision.objects.order_by("-pk").values_list("pk", flat=True)[most : most + 1].first() or 0
+    return Decision.objects.filter(pk__gt=older, at__gte=start, verdict__in=_DECIDES)
 
 
 def by(person: Any, start: datetime) -> QuerySet[Decision]:

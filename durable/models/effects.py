@@ -140,6 +140,13 @@ class Effect(models.Model):
             ),
             BrinIndex(fields=["recorded_at"], name="effect_recorded", autosummarize=True),
             models.Index(fields=["tool", "-id"], name="effect_by_tool"),
+            # What was moved lately, in sum: read from the index alone. An effect comes into it once, when applied.
+            models.Index(
+                fields=["settled_at"],
+                include=["currency", "amount_minor"],
+                name="effect_moved",
+                condition=Q(state="applied", undo_of=None, amount_minor__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

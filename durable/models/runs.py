@@ -6,7 +6,9 @@ from django.db import models
 from django.db.models import Q
 
 from durable.models.fields import Clock, one_of, state_field
-from durable.states import AttemptEnd, Durability, RunState, WaitKind, WaitState
+from durable.states import ENDED, AttemptEnd, Durability, RunState, WaitKind, WaitState
+
+_ENDED = [state.value for state in sorted(ENDED)]
 
 
 class Budget(models.Model):
@@ -164,6 +166,10 @@ class Run(models.Model):
             models.Index(fields=["changed_at"], name="run_suspended", condition=Q(state="suspended")),
             models.Index(fields=["state", "-id"], name="run_by_state"),
             models.Index(fields=["agent", "-id"], name="run_by_agent"),
+            # Of an agent's many runs the few that ended so; a run comes into it once, at its end.
+            models.Index(
+                fields=["agent", "state", "-id"], name="run_ended_by_agent", condition=Q(state__in=_ENDED)
+            ),
             # Whose retention is over?
             models.Index(fields=["ended_at"], name="run_ended", condition=Q(ended_at__isnull=False)),
             models.Index(fields=["parent"], name="run_forks", condition=Q(parent__isnull=False)),

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from approvals.queries import pages
+from approvals.queries import proofs
 from durable.models import Effect
 from durable.models.fields import Clock
 from tests import factories
@@ -60,7 +60,7 @@ def test_figures_are_of_thirty_days_and_undos_are_no_acts(sign_in: SignIn) -> No
 def test_more_effects_than_are_looked_at_are_told_as_more(
     sign_in: SignIn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages, "COUNTED", 2)
+    monkeypatch.setattr(proofs, "NEWEST", 2)
     for number in range(3):
         paid(receipt_id=f"po_{number}")
     assert row(sign_in(factories.person("rita")))["acts"] == "2+"
