@@ -54,8 +54,11 @@ def draft(person: User, act: str, *, query: RunQuery | None, refs: Sequence[str]
     """
     _check(person)
     wanted = kind(act)
-    found = Run.objects.filter(ref__in=list(refs)[:MOST]) if query is None else finding.found(query)
-    ids = list(found.order_by("-pk").values_list("pk", flat=True)[: MOST + 1])
+    if query is None:
+        named = Run.objects.filter(ref__in=list(refs)[:MOST]).order_by("-pk")
+        ids = list(named.values_list("pk", flat=True))
+    else:
+        ids = finding.ids(query, MOST + 1)
     if not ids:
         raise Invalid("run", "choose at least one run")
     if len(ids) > MOST:

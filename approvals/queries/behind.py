@@ -16,7 +16,7 @@ from approvals.queries import inbox, pages, runs, trends, words
 from approvals.queries.pictures import day_ends
 from approvals.states import PAST, GateState, Verdict
 from durable.clock import db_now
-from durable.models import Run, Wait
+from durable.models import Effect, Run, Wait
 from durable.states import ENDING, Attention, EffectClass, RunState, WaitKind, WaitState
 
 IN_FLIGHT = frozenset({RunState.RUNNING, RunState.QUEUED}) | ENDING
@@ -173,8 +173,14 @@ def _effects(found: QuerySet[Any], after: Cursor, before: Cursor, now: datetime)
         "settled_at",
         "run__input",
     )
-    page = pages.page(found.values(*columns), after=after, before=before)
-    return page, [row | {"about": words.subject(row["run__input"])} for row in page.rows]
+    # Which they are is found first: what is shown of each is read of those alone.
+    page = pages.page(found.values("id"), after=after, before=before)
+    read = {
+        row["id"]: row
+        for row in Effect.objects.filter(pk__in=[one["id"] for one in page.rows]).values(*columns)
+    }
+    rows = [dict(read[one["id"]]) for one in page.rows]
+    return page, [row | {"about": words.subject(row["run__input"])} for row in rows]
 
 
 def _gates(found: QuerySet[Any], after: Cursor, before: Cursor, now: datetime) -> Made:

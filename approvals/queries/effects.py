@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Q, QuerySet
 
 from approvals.queries import pages, runs, words
 from durable.clock import db_now
-from durable.models import Effect, LedgerEvent, Subject
+from durable.models import Effect, LedgerEvent, Run, Subject
 from durable.states import EffectState
 
 COLUMNS = (
@@ -59,28 +59,54 @@ def row(found: pages.Row) -> dict[str, Any]:
     }
 
 
-def filtered(state: str, q: str) -> QuerySet[Effect]:
-    """The effects of a list: one definition for rows, counts and sums.
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The effects that a text finds, in whatever state. `few`: they are few enough to be read, one by one.
 
-    The text is the beginning of a key, a receipt, or, as a keyed hash, an order or customer; each has its own index,
-    so they are looked up apart.
+    `wide` says why nothing is looked for: the text begins too many keys.
     """
-    found = Effect.objects.all()
-    if state:
-        found = found.filter(state=state)
-    if q:
-        named = _named(q).order_by().values("pk")
-        proven = Effect.objects.filter(bearing([q])).order_by().values("pk")
-        about = Subject.objects.filter(hash__in=runs.subject_hashes(q)).order_by().values("effect_id")
-        found = found.filter(pk__in=named.union(proven, about, all=True))
-    return found
+
+    effects: QuerySet[Effect]
+    few: bool = False
+    wide: str = ""
+
+    def having(self, state: str) -> QuerySet[Effect]:
+        """Those in this state; all of them without one. One definition for rows, counts and sums."""
+        return self.effects.filter(state=state) if state else self.effects
 
 
-def _named(beginning: str) -> QuerySet[Effect]:
-    """Effects by the beginning of their key, which begins with their run's ref and a colon: runs are fewer."""
+def search(q: str) -> Search:
+    """Find effects by the beginning of a key, a receipt, or, as a keyed hash, an order or customer.
+
+    Each has its own index, so they are looked up apart, and first: joined in, the server would rather walk through all
+    effects from the newest back.
+    """
+    if not q:
+        return Search(Effect.objects.all())
+    about = Subject.objects.filter(hash__in=runs.subject_hashes(q)).order_by()
+    named = _named(q)
+    if named is None:
+        wide = f"More than {pages.COUNTED:,} effects have a key that begins with {q}: type more of it."
+        return Search(Effect.objects.none(), wide=wide)
+    proven, ids = pages.few((Effect.objects.filter(bearing([q])), "pk"), (about, "effect_id"))
+    found = [*named, *(proven or [])]
+    if ids is None:
+        return Search(
+            Effect.objects.filter(Q(pages.Among("pk", found)) | Q(pk__in=about.values("effect_id")))
+        )
+    return Search(Effect.objects.filter(pages.Among("pk", [*found, *ids])), few=True)
+
+
+def _named(beginning: str) -> list[int] | None:
+    """Effects by the beginning of their key, which begins with their run's ref and a colon; None for too many."""
     ref, colon, _ = beginning.partition(":")
-    of_run = Q(run__ref=ref) if colon else Q(run__ref__startswith=ref)
-    return Effect.objects.filter(of_run, key__startswith=beginning)
+    (of,) = pages.few(
+        (Run.objects.filter(ref=ref) if colon else Run.objects.filter(ref__startswith=ref), "pk")
+    )
+    if not of:
+        return of
+    (found,) = pages.few((Effect.objects.filter(pages.Among("run_id", of), key__startswith=beginning), "pk"))
+    return found
 
 
 def bearing(receipts: Sequence[str]) -> Q:
@@ -92,27 +118,30 @@ def bearing(receipts: Sequence[str]) -> Q:
 class Shown:
     """One page's rows and their version: all that a poll of an unchanged page costs."""
 
-    found: QuerySet[Effect]
+    search: Search
+    state: str
     page: pages.Page
     version: str
 
 
 def shown(state: str, q: str, *, after: int | None, before: int | None) -> Shown:
     """Read one page of the ledger. Rows on other pages change sums and counts, and never without an event."""
-    found = filtered(state, q)
-    page = pages.page(found.values(*COLUMNS), after=after, before=before)
+    found = search(q)
+    page = pages.page(found.having(state).values(*COLUMNS), after=after, before=before)
     newest = LedgerEvent.objects.order_by("-id").values_list("id", flat=True).first()
-    return Shown(found, page, pages.version(page.rows, newest))
+    return Shown(found, state, page, pages.version(page.rows, newest))
 
 
 def listing(shown: Shown, q: str) -> dict[str, Any]:
     """What ledger.html shows of a page."""
-    total = pages.count(shown.found)
+    found = shown.search.having(shown.state)
+    total = pages.count(found)
     return {
         "effects": [row(one) for one in shown.page.rows],
         "page": shown.page.context(total),
-        "sums": _sums(shown.found),
+        "sums": _sums(found),
         "summed": f"of the newest {pages.COUNTED:,}" if total > pages.COUNTED else "",
+        "wide": shown.search.wide,
         "chain": None,
         "q": q,
         "version": shown.version,
@@ -120,17 +149,32 @@ def listing(shown: Shown, q: str) -> dict[str, Any]:
     }
 
 
-def chips(state: str, q: str) -> list[dict[str, Any]]:
+def chips(shown: Shown, q: str) -> list[dict[str, Any]]:
     """The filters with their counts, each from the same rows as the list it leads to; one query for all."""
+    found = shown.search
+    if found.few:
+        counted = pages.by_state(found.effects)
+        numbers = [counted.get(chip, 0) if chip else sum(counted.values()) for chip in _CHIPS]
+    else:
+        numbers = pages.counts([found.having(chip) for chip in _CHIPS])
     return [
         {
             "label": chip.capitalize() or "All",
             "query": urlencode({name: value for name, value in (("state", chip), ("q", q)) if value}),
             "count": pages.words(count),
-            "current": chip == state,
+            "current": chip == shown.state,
         }
-        for chip, count in zip(_CHIPS, pages.counts([filtered(chip, q) for chip in _CHIPS]), strict=True)
+        for chip, count in zip(_CHIPS, numbers, strict=True)
     ]
+
+
+_SUMS = """
+SELECT currency, sum(amount_minor) FILTER (WHERE state = 'applied'),
+       sum(amount_minor) FILTER (WHERE state <> 'applied'), count(*) FILTER (WHERE state = 'applied')
+FROM ({rows}) AS newest (currency, amount_minor, state, undo_of_id)
+WHERE amount_minor IS NOT NULL AND undo_of_id IS NULL AND state IN ('applied', 'pending', 'in doubt')
+GROUP BY currency ORDER BY currency
+"""
 
 
 def _sums(found: QuerySet[Effect]) -> list[dict[str, Any]]:
@@ -138,28 +182,9 @@ def _sums(found: QuerySet[Effect]) -> list[dict[str, Any]]:
 
     Undos move money back and are not in it.
     """
-    newest = found.order_by("-pk").values("pk")[: pages.COUNTED]
-    applied, doubt = (
-        Q(state=EffectState.APPLIED.value),
-        Q(state__in=[EffectState.PENDING.value, EffectState.IN_DOUBT.value]),
-    )
-    totals = (
-        Effect.objects.filter(pk__in=newest, amount_minor__isnull=False, undo_of=None)
-        .filter(applied | doubt)
-        .order_by("currency")
-        .values("currency")
-        .annotate(
-            applied=Sum("amount_minor", filter=applied),
-            doubt=Sum("amount_minor", filter=doubt),
-            count=Count("id", filter=applied),
-        )
-    )
+    newest = found.order_by("-pk").values_list("currency", "amount_minor", "state", "undo_of_id")
+    totals = pages.over(newest[: pages.COUNTED], _SUMS)
     return [
-        {
-            "currency": t["currency"],
-            "applied": int(t["applied"] or 0),
-            "doubt": int(t["doubt"] or 0),
-            "count": t["count"],
-        }
-        for t in totals
+        {"currency": currency, "applied": int(applied or 0), "doubt": int(doubt or 0), "count": count}
+        for currency, applied, doubt, count in totals
     ]

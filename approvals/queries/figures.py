@@ -6,19 +6,25 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import F, QuerySet, Sum
+from django.db.models import F, QuerySet
 from django.urls import reverse
 
 from approvals import access
 from approvals.capabilities import Capability
 from approvals.queries import behind, doubts, pages, runs, words
 from approvals.queries.pictures import soon
-from durable.models import Effect, Run
+from durable.models import Run
 from durable.models.fields import Moment
 from durable.states import RunState
 
 #: Suspended without an open wait is looked for among the latest only: there may be a million suspended runs.
 _LATELY = timedelta(hours=1)
+
+
+_KEPT = """
+SELECT currency, sum(amount_minor) FROM ({rows}) AS newest (currency, amount_minor, undo_of_id)
+WHERE amount_minor IS NOT NULL AND undo_of_id IS NULL GROUP BY currency ORDER BY currency
+"""
 
 
 def read(user: User, now: datetime) -> dict[str, Any]:
@@ -59,13 +65,8 @@ def _lonely() -> QuerySet[Run]:
 
 def _kept() -> list[str]:
     """What is kept aside for effects in doubt, by currency."""
-    newest = doubts.in_doubt().order_by("-pk").values("pk")[: pages.COUNTED]
-    sums = (
-        Effect.objects.filter(pk__in=newest, amount_minor__isnull=False, undo_of=None)
-        .order_by("currency")
-        .values_list("currency")
-        .annotate(total=Sum("amount_minor"))
-    )
+    newest = doubts.in_doubt().order_by("-pk").values_list("currency", "amount_minor", "undo_of_id")
+    sums = pages.over(newest[: pages.COUNTED], _KEPT)
     return [words.money(int(total), currency) for currency, total in sums]
 
 

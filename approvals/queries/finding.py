@@ -5,6 +5,8 @@ Each part has an index of its own: nothing here reads a table from end to end, h
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +15,7 @@ from django.db import connection
 from django.db.models import DateTimeField, Exists, Func, OuterRef, Q, QuerySet, Value
 from django.utils import timezone
 
+from approvals.queries import pages
 from approvals.run_query import EXPIRING, HELD, IN_DOUBT, STATES, STUCK, WAITING, RunQuery, parse
 from durable.digest import keyed_hash
 from durable.errors import Invalid
@@ -36,7 +39,9 @@ WITH RECURSIVE found(agent) AS (
 SELECT agent FROM found WHERE agent IS NOT NULL LIMIT %s
 """
 
-#: The last run that started before a moment: halving the ids, since runs start in their order. Some twenty steps.
+#: The last run that started before a moment: halving the ids, since runs start in their order. Some twenty steps. But
+#: for a few that were committed out of order: so around it each is looked at. The last older one, the first that is
+#: not, and those that are older and stand behind that one.
 _BEFORE = """
 WITH RECURSIVE halved(low, high) AS (
     SELECT 0::bigint, coalesce(max(id), 0) FROM durable_run
@@ -49,8 +54,13 @@ WITH RECURSIVE halved(low, high) AS (
         ) next
         WHERE next.id <= h.high AND next.created_at < statement_timestamp() - %(age)s
     ) older ON true
-)
-SELECT max(low), statement_timestamp() - %(age)s FROM halved
+), place AS (SELECT max(low) AS id FROM halved), near AS MATERIALIZED (
+    SELECT r.id, r.created_at < statement_timestamp() - %(age)s AS older FROM durable_run r, place
+    WHERE r.id > place.id - %(around)s AND r.id <= place.id + %(around)s
+), edge AS (SELECT max(id) FILTER (WHERE older) AS last, min(id) FILTER (WHERE NOT older) AS first FROM near)
+SELECT coalesce(edge.last, place.id - %(around)s), edge.first,
+       ARRAY(SELECT near.id FROM near WHERE older AND near.id > edge.first)
+FROM edge, place
 """
 
 
@@ -61,49 +71,67 @@ class Tonight(Func):
     output_field = DateTimeField()
 
 
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a query finds, whatever the status: `query`, with what can't be looked for among its problems; `runs`.
+
+    `few` says that they are few enough to be read, one by one.
+    """
+
+    query: RunQuery
+    runs: QuerySet[Run]
+    few: bool = False
+
+
 def filtered(status: str, rest: str = "") -> QuerySet[Run]:
     """The runs of one status, or all without one, that the rest of a query finds. An unknown status finds nothing."""
-    return found(parse(f'status:"{status}" {rest}' if status else rest))
-
-
-def found(query: RunQuery) -> QuerySet[Run]:
-    """The runs that a query finds; none for one that could not be understood."""
-    return having_any_of(base(query), query.statuses)
-
-
-def base(query: RunQuery) -> QuerySet[Run]:
-    """The runs that a query finds, whatever their status: looks up agents, ages and texts once."""
-    if query.problems:
-        return Run.objects.none()
-    runs = Run.objects.all()
-    names = agents() if query.agent or query.text else []
-    if query.agent:
-        runs = runs.filter(agent__in=named(names, query.agent))
-    if query.subject:
-        runs = runs.filter(pk__in=about(query.subject))
-    if query.ref:
-        runs = runs.filter(ref__startswith=query.ref)
-    if query.text:
-        runs = runs.filter(_called(query.text, named(names, query.text)))
-    if query.age is not None:
-        runs = runs.filter(_older_than(query.age))
+    query = parse(f'status:"{status}" {rest}' if status else rest)
+    (runs,) = having_any_of(base(query).runs, query.statuses)
     return runs
 
 
-def having_any_of(runs: QuerySet[Run], statuses: tuple[str, ...]) -> QuerySet[Run]:
-    """Those of the runs that have one of these statuses; all where none is named."""
-    if not statuses:
-        return runs
-    states = [STATES[status].value for status in statuses if status in STATES]
-    reasons = [_waits(status) for status in statuses if status not in STATES]
-    if not reasons:
-        return runs.filter(state__in=states) if len(states) > 1 else runs.filter(state=states[0])
-    if len(statuses) == 1:
-        return runs.filter(Exists(reasons[0].filter(run=OuterRef("pk"))))
-    ids = [waits.order_by().values("run_id") for waits in reasons]
-    if states:
-        ids.append(Run.objects.filter(state__in=states).order_by().values("pk"))  # type: ignore[arg-type]  # of ids, too
-    return runs.filter(pk__in=ids[0].union(*ids[1:], all=True))
+def found(query: RunQuery) -> Sequence[QuerySet[Run]]:
+    """The runs that a query finds, in parts; none for one that could not be understood."""
+    return having_any_of(base(query).runs, query.statuses)
+
+
+def ids(query: RunQuery, most: int) -> list[int]:
+    """The numbers of the newest `most` runs that a query finds, the newest first. Raises Invalid for its problems."""
+    ground = base(query)
+    if ground.query.problems:
+        raise Invalid("q", ground.query.problems[0].rstrip("."))
+    cut = [
+        part.order_by("-pk").values_list("pk", flat=True)[:most]
+        for part in having_any_of(ground.runs, query.statuses)
+    ]
+    return list(cut[0] if len(cut) == 1 else cut[0].union(*cut[1:]).order_by("-id")[:most])
+
+
+def base(query: RunQuery) -> Base:
+    """The runs that a query finds, whatever their status: looks up agents, ages and texts once."""
+    runs, few = Run.objects.all(), False
+    names = agents() if query.agent or query.text else []
+    if query.agent:
+        runs = runs.filter(agent__in=named(names, query.agent))
+    if query.age is not None:
+        runs = runs.filter(_older_than(query.age))
+    try:
+        for part, of_few in _parts(query, names):
+            runs, few = runs.filter(part), few or of_few
+    except TooMany as found:
+        query = replace(query, problems=(*query.problems, str(found)))
+    return Base(query, Run.objects.none() if query.problems else runs, few)
+
+
+def having_any_of(runs: QuerySet[Run], statuses: tuple[str, ...]) -> Sequence[QuerySet[Run]]:
+    """Those of the runs that have one of these statuses, in a part for each; all where none is named."""
+    return [_having(runs, status) for status in statuses] or [runs]
+
+
+def _having(runs: QuerySet[Run], status: str) -> QuerySet[Run]:
+    if status in STATES:
+        return runs.filter(state=STATES[status].value)
+    return runs.filter(Exists(_waits(status).filter(run=OuterRef("pk"))))
 
 
 def having_any() -> Exists:
@@ -146,29 +174,68 @@ def subject_hashes(text: str) -> list[str]:
         return []
 
 
-def about(text: str) -> QuerySet[Subject, int]:
+class TooMany(Exception):
+    """What was typed is the beginning of too many ids; the words are for the person who typed it."""
+
+
+def _parts(query: RunQuery, names: list[str]) -> Iterator[tuple[Q, bool]]:
+    """What a query's subject, id and text ask for, and whether that are few runs. Raises TooMany.
+
+    They are looked up first, in one query, each by an index of its own: joined in, the server would rather walk through
+    all runs from the newest back.
+    """
+    texts = [query.subject, query.text, query.ref, query.text]
+    looked = [_about(text) for text in texts[:2]] + [
+        Run.objects.filter(ref__startswith=text) for text in texts[2:]
+    ]
+    asked = [text for text in texts if text]
+    sought = [
+        (found, "pk" if found.model is Run else "run_id")
+        for text, found in zip(texts, looked, strict=True)
+        if text
+    ]
+    ids = iter(pages.few(*sought) if asked else [])
+    subject, about, ref, begins = (next(ids) if text else [] for text in texts)
+    for text, found in ((query.ref, ref), (query.text, begins)):
+        if found is None:
+            raise TooMany(f"The ids of more than {pages.COUNTED:,} runs begin with {text}: type more of it.")
+    if query.subject:
+        yield _among(subject, query.subject), subject is not None
+    if query.ref:
+        yield _among(ref, ""), True
+    if query.text:
+        yield from _called(query.text, named(names, query.text), about, begins or [])
+
+
+def _called(
+    text: str, agents: list[str], about: list[int] | None, begins: list[int]
+) -> Iterator[tuple[Q, bool]]:
+    """Runs by subject, by the beginning of their id, or by agent.
+
+    An agent's name alone is asked for alone: it may have most of all runs, which no set of ids should hold.
+    """
+    ids = _among(None, text) | _among(begins, "") if about is None else _among([*about, *begins], "")
+    if not agents:
+        yield ids, about is not None
+    else:
+        called = Q(agent__in=agents)
+        yield called | ids if begins or about is None or about else called, False
+
+
+def _among(ids: list[int] | None, text: str) -> Q:
+    """These runs; where there are too many to be named, all with an effect about a text."""
+    return Q(pk__in=_about(text)) if ids is None else Q(pages.Among("pk", ids))
+
+
+def _about(text: str) -> QuerySet[Subject, int]:
     """The runs with an effect about `text`, by `subject_of_run`."""
     return Subject.objects.filter(hash__in=subject_hashes(text)).order_by().values_list("run_id", flat=True)
 
 
-def _called(text: str, names: list[str]) -> Q:
-    """Runs by the beginning of their id, by subject, or by agent: each has its own index, so they are looked up apart.
-
-    An agent's name alone is asked for alone: it may have most of all runs, which no set of ids should hold.
-    """
-    begins = Run.objects.filter(ref__startswith=text).order_by()
-    subject = about(text)
-    ids = Q(pk__in=begins.values_list("pk", flat=True).union(subject, all=True))
-    if not names:
-        return ids
-    elsewhere = Run.objects.filter(ids).order_by().values("pk")[:1].exists()
-    return Q(agent__in=names) | ids if elsewhere else Q(agent__in=names)
-
-
 def _older_than(age: timedelta) -> Q:
-    """Runs older than an age: those up to an id, looked at closely, so that no newer ones are passed through."""
-    values: dict[str, Any] = {"age": age}
+    """Runs older than an age, told by their ids alone: those every index of the list holds."""
     with connection.cursor() as cursor:
+        values: dict[str, Any] = {"age": age, "around": _OUT_OF_ORDER}
         cursor.execute(_BEFORE, values)
-        last, moment = cursor.fetchone()
-    return Q(pk__lte=last + _OUT_OF_ORDER, created_at__lt=moment)
+        last, first_younger, late = cursor.fetchone()
+    return Q(pk__lte=last) & (Q(pk__lt=first_younger) | Q(pk__in=late)) if late else Q(pk__lte=last)

@@ -6,7 +6,7 @@ counted and announced, and shown when somebody asks for it. So nothing moves und
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -53,17 +53,17 @@ class Shown:
         high = "" if self.high is None else str(self.high)
         return {"seen": self.version, "rows": rows, "low": str(self.low), "high": high, "chips": self.chips}
 
-    def newer(self, found: QuerySet[Run]) -> QuerySet[Run]:
+    def newer(self, found: Sequence[QuerySet[Run]]) -> Sequence[QuerySet[Run]]:
         """What belongs on the page and is not there yet."""
-        within = found.filter(pk__gte=self.low).exclude(pk__in=list(self.rows))
-        return within if self.high is None else within.filter(pk__lte=self.high)
+        within = [part.filter(pk__gte=self.low).exclude(pk__in=list(self.rows)) for part in found]
+        return within if self.high is None else [part.filter(pk__lte=self.high) for part in within]
 
 
 def page(query: RunQuery, now: datetime, *, after: int | None, before: int | None) -> dict[str, Any]:
     """One page of runs, whole. See run_list.html."""
     base = finding.base(query)
-    found = finding.having_any_of(base, query.statuses)
-    page = pages.page(found.values(*runs.COLUMNS), after=after, before=before)
+    found = finding.having_any_of(base.runs, query.statuses)
+    page = pages.page([part.values(*runs.COLUMNS) for part in found], after=after, before=before)
     counts = runs.counts(query, base)
     rows = [_row(row, now) for row in runs.explained(page.rows)]
     shown = Shown(
@@ -73,6 +73,7 @@ def page(query: RunQuery, now: datetime, *, after: int | None, before: int | Non
         _digest(counts),
     )
     return {
+        "query": base.query,
         "runs": rows,
         "page": page.context(counts["total"]),
         "counts": counts,
@@ -85,9 +86,12 @@ def page(query: RunQuery, now: datetime, *, after: int | None, before: int | Non
 def changed(query: RunQuery, shown: Shown, now: datetime) -> dict[str, Any]:
     """What a page that shows this must be told: rows that look different now, chips, and how many are new."""
     base = finding.base(query)
-    found = finding.having_any_of(base, query.statuses)
+    found = finding.having_any_of(base.runs, query.statuses)
     rows = runs.explained(list(Run.objects.filter(pk__in=list(shown.rows)).values(*runs.COLUMNS)))
-    still = set(found.filter(pk__in=list(shown.rows)).values_list("pk", flat=True))
+    first, *others = [
+        part.filter(pk__in=list(shown.rows)).order_by().values_list("pk", flat=True) for part in found
+    ]
+    still = set(first.union(*others) if others else first)
     told = [_row(row, now, left=row["pk"] not in still) for row in rows]
     counts = runs.counts(query, base)
     digest = _digest(counts)

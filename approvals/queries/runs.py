@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import F, QuerySet
+from django.db.models import Exists, OuterRef, Subquery
 
 from approvals import appearance
 from approvals.queries import actors, finding, pages, words
@@ -81,17 +81,22 @@ def address(query: RunQuery | str) -> str:
     return urlencode({"q": text} if (text := str(query)) else {})
 
 
-def counts(query: RunQuery, base: QuerySet[Run]) -> dict[str, Any]:
+def counts(query: RunQuery, base: finding.Base) -> dict[str, Any]:
     """The chips of the list: views and states with their counts, each from the rows of the list that it opens.
 
-    One query counts them all. `base` is what the query finds whatever the status (`finding.base`): a state's chip
+    One query counts them all; where `base` (`finding.base`) finds few runs, it reads each of those once. A state's chip
     keeps what else the query asks for. A view is a query of its own.
     """
     views = [(label, parse(f"status:{status}" if status else ""), look) for label, status, look in BUILT_IN]
     states = [(state.value.capitalize(), query.of(slug(state.value)), state.value) for state in _LIFE]
-    lists = [finding.found(view) for _, view, _ in views]
-    lists += [finding.having_any_of(base, state.statuses) for _, state, _ in states]
-    numbers = pages.counts([*lists, finding.having_any_of(base, query.statuses)])
+    lists = [finding.having_any_of(Run.objects.all(), view.statuses) for _, view, _ in views]
+    lists.append(finding.having_any_of(base.runs, query.statuses))
+    if base.few:
+        numbers = pages.counts(lists, base.runs, *(look for _, _, look in states))
+    else:
+        lists += [finding.having_any_of(base.runs, state.statuses) for _, state, _ in states]
+        numbers = pages.counts(lists)
+    total = numbers.pop(len(views))
     chips = [
         {
             "label": label,
@@ -101,23 +106,19 @@ def counts(query: RunQuery, base: QuerySet[Run]) -> dict[str, Any]:
             "current": leads == query,
             "look": appearance.of(look) if look else None,
         }
-        for (label, leads, look), number in zip([*views, *states], numbers[:-1], strict=True)
+        for (label, leads, look), number in zip([*views, *states], numbers, strict=True)
     ]
-    return {"views": chips[: len(views)], "states": chips[len(views) :], "total": numbers[-1]}
+    return {"views": chips[: len(views)], "states": chips[len(views) :], "total": total}
 
 
 def explained(rows: list[pages.Row]) -> list[dict[str, Any]]:
-    """Rows of runs with the word and the sentence that say why each is where it is; three queries for all of them."""
+    """Rows of runs with the word and the sentence that say why each is where it is; two queries for all of them."""
     ids = [row["id"] for row in rows]
     waits = open_waits(ids)
-    moved = dict(
-        Checkpoint.objects.filter(run_id__in=ids, version=F("run__version")).values_list("run_id", "at")
-    )
-    approved = set(
-        Effect.objects.filter(run_id__in=ids, state=EffectState.APPROVED.value).values_list(
-            "run_id", flat=True
-        )
-    )
+    newest = Checkpoint.objects.filter(run=OuterRef("pk"), version=OuterRef("version")).values("at")
+    approved = Effect.objects.filter(run=OuterRef("pk"), state=EffectState.APPROVED.value)
+    found = Run.objects.filter(pk__in=ids).order_by().values_list("pk", Subquery(newest), Exists(approved))
+    more = {pk: (moved, lets_out) for pk, moved, lets_out in found}
     return [
         {
             "id": row["ref"],
@@ -126,11 +127,11 @@ def explained(rows: list[pages.Row]) -> list[dict[str, Any]]:
             "subject": words.subject(row["input"]),
             "state": row["state"],
             "wait": words.wait_word(waits[row["id"]]),
-            "why": words.why(row, waits[row["id"]], approved=row["id"] in approved),
+            "why": words.why(row, waits[row["id"]], approved=more[row["id"]][1]),
             "step": row["step"],
             "attempt": row["attempt"],
             "created_at": row["created_at"],
-            "moved_at": max(row["changed_at"], moved.get(row["id"], row["changed_at"])),
+            "moved_at": max(row["changed_at"], more[row["id"]][0] or row["changed_at"]),
         }
         for row in rows
     ]

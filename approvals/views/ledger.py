@@ -20,5 +20,5 @@ def ledger(request: SignedIn) -> HttpResponse:
         return htmx.not_modified()
     context = effects.listing(shown, q)
     if not htmx.wants_fragment(request):
-        context["filters"] = effects.chips(state, q)
+        context["filters"] = effects.chips(shown, q)
     return htmx.page(request, "approvals/ledger.html", context, fragment="rows")

@@ -49,9 +49,9 @@ def _page(
     after, before = (pages.cursor(request.GET.get(name)) for name in ("after", "before"))
     now = db_now()
     context = run_list.page(query, now, after=after, before=before)
-    context |= {"poll": _poll(query, context["shown"]), "now": now, "query": query}
+    context |= {"poll": _poll(query, context["shown"]), "now": now}
     context |= {"problem": problem, "section": "runs" if problem else ""}
-    return render(request, TEMPLATE, context | _around(request, query), status=status)
+    return render(request, TEMPLATE, context | _around(request, context["query"]), status=status)
 
 
 def _told(request: SignedIn, query: RunQuery) -> HttpResponse:

@@ -111,6 +111,10 @@ def test_a_search_walks_no_whole_table(reader: Client) -> None:
 
 
 def _plan(cursor: Any, q: str) -> str:
-    sql, params = queries_of_effects.filtered("", q).order_by("-pk").values("pk")[:50].query.sql_with_params()
-    cursor.execute(f"EXPLAIN {sql}", params)
-    return "\n".join(line for (line,) in cursor.fetchall())
+    with CaptureQueriesContext(connection) as asked:
+        list(queries_of_effects.search(q).effects.order_by("-pk").values("pk")[:50])
+    lines = []
+    for query in asked.captured_queries:
+        cursor.execute(f"EXPLAIN {query['sql']}")
+        lines += [line for (line,) in cursor.fetchall()]
+    return "\n".join(lines)
