@@ -85,11 +85,11 @@ def summary(found: dict[str, Any]) -> str:
     stuck = found.get("stuck", 0) + found.get("doubtful", 0)
     if not stuck and not gates:
         return "Nothing needs a person."
-    return f"{_things(stuck, 'run')} an operator, {_things(gates, 'gate')} an answer."
+    return f"{_things(stuck, 'run')} an operator, {_things(gates, 'gate').lower()} an answer."
 
 
 def _things(number: int, word: str) -> str:
-    return f"{pages.words(number)} {word}{' needs' if number == 1 else 's need'}"
+    return f"{pages.words(number) if number else 'No'} {word}{'s need' if number > 1 else ' needs'}"
 
 
 def shown(found: dict[str, Any], now: datetime) -> list[dict[str, Any]]:

@@ -57,6 +57,8 @@ def standing(user: User) -> dict[str, Any]:
     elif Capability.SEE_RUNS in held:
         context["stuck"] = _stuck(may_act=Capability.STEER_RUNS in held)
         context["stuck_total"] = pages.words(counted["stuck"] + counted["doubtful"])
+        if context["stuck"]:  # two cards side by side, about as tall as each other
+            context["expiring"] = context["expiring"][: len(context["stuck"]) + 1]
     return {**context, "version": pages.version(context), "now": now}
 
 
