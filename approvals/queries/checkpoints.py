@@ -8,7 +8,7 @@ from typing import Any
 
 from approvals import differences
 from approvals.errors import Difference
-from approvals.queries import pages, words
+from approvals.queries import pages, runs, words
 from approvals.queries.run import POINT_COLUMNS, point
 from durable.errors import NotFound
 from durable.models import Checkpoint, Run
@@ -96,5 +96,13 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def about(run: Run) -> dict[str, Any]:
-    """What the head of a run's further pages says."""
-    return {"id": run.ref, "agent": run.agent, "subject": words.subject(run.input), "state": run.state}
+    """What the head of a run's further pages says: the same as that of the first."""
+    return {
+        "id": run.ref,
+        "agent": run.agent,
+        "subject": words.subject(run.input),
+        "state": run.state,
+        "wait": words.wait_word(runs.open_waits([run.pk])[run.pk]),
+        "created_at": run.created_at,
+        "attempt": run.attempt,
+    }

@@ -15,7 +15,7 @@ from durable.states import EventKind
 #: Newest events of a page; the whole chain is the export's matter.
 SHOWN = 100
 #: Those on the page of a run, which leads on to all of them.
-ON_RUN = 25
+ON_RUN = 12
 
 _TAMPERED = "(can't be opened: it was changed outside of the product)"
 

@@ -23,6 +23,10 @@ IDLE = timedelta(minutes=1)
 #: A request without an answer for longer than this keeps nobody busy any more.
 _IN_FLIGHT = timedelta(minutes=5)
 LANES = 24
+#: Where there are more lanes than this, the visits of a step share one, and so do the effects of a tool in one state.
+APART = 10
+#: More of what one lane holds than this is counted, not told one by one.
+_TOLD = 6
 _FOLDS_TAKE, _FOLD_TAKES = 40.0, 8.0
 _NARROWEST = 0.8
 _WORKED = frozenset({CheckpointKind.STEP, CheckpointKind.SUSPEND, CheckpointKind.END})
@@ -42,9 +46,10 @@ class Span:
 
 @dataclass(slots=True)
 class Lane:
-    """One step's visit, one effect, or one wait."""
+    """One step's visit, one effect, or one wait. `what` is which of them, `kind` the same with how often."""
 
     name: str
+    what: str
     kind: str
     spans: list[Span] = field(default_factory=list)
     href_key: str = ""
@@ -60,6 +65,7 @@ def of(
     lanes = sorted((lane for lane in lanes if lane.spans), key=lambda lane: lane.spans[0].begin)
     if not lanes:
         return None
+    lanes = _together(lanes) if len(lanes) > APART else lanes
     shown = lanes[-LANES:]
     axis = Axis([one for lane in shown for one in lane.spans], end)
     return {
@@ -95,7 +101,7 @@ def _worked(
     tone: str = DONE,
 ) -> None:
     visit = f", visit {place[1]}" if place[1] > 1 else ""
-    lane = lanes.setdefault(place, Lane(place[0], f"step{visit}"))
+    lane = lanes.setdefault(place, Lane(place[0], "step", f"step{visit}"))
     lane.spans.append(Span(begin, max(begin, end), tone, "worked", busy=True))
 
 
@@ -110,7 +116,7 @@ def _began(before: datetime, end: datetime, waits: Sequence[Row]) -> datetime:
 def _effects(run: Run, effects: Sequence[Row], waits: Sequence[Row], end: datetime) -> Iterable[Lane]:
     gated = {wait["effect__key"] for wait in waits if wait["kind"] == WaitKind.GATE}
     for effect in effects:
-        lane = Lane(effect["tool"], "effect", href_key=effect["key"], state=effect["state"])
+        lane = Lane(effect["tool"], "effect", "effect", href_key=effect["key"], state=effect["state"])
         sent, settled = effect["first_sent_at"], effect["settled_at"] or end
         if effect["key"] in gated:
             asked = effect["recorded_at"]
@@ -124,6 +130,21 @@ def _effects(run: Run, effects: Sequence[Row], waits: Sequence[Row], end: dateti
         yield lane
 
 
+def _together(lanes: Sequence[Lane]) -> list[Lane]:
+    """The same stretches in fewer lanes, for a run that goes in rounds. Each stays where its first one began."""
+    alike: dict[tuple[str, str, str], list[Lane]] = {}
+    for lane in lanes:
+        alike.setdefault((lane.name, lane.what, lane.state), []).append(lane)
+    found = []
+    for (name, what, state), group in alike.items():
+        if len(group) == 1:
+            found.append(group[0])
+            continue
+        kind = f"step, {len(group)} visits" if what == "step" else f"{len(group)} {what}s"
+        found.append(Lane(name, what, kind, [one for lane in group for one in lane.spans], state=state))
+    return found
+
+
 def _waits(waits: Sequence[Row], end: datetime) -> Iterable[Lane]:
     for wait in waits:
         kind = WaitKind(wait["kind"])
@@ -134,7 +155,9 @@ def _waits(waits: Sequence[Row], end: datetime) -> Iterable[Lane]:
         waited = Span(
             wait["opened_at"], max(until, wait["opened_at"]), _TONES.get(kind, QUIET), "waited", False
         )
-        yield Lane(name, "wait", [waited], state=wait["name"] if kind is WaitKind.ATTENTION else kind.value)
+        yield Lane(
+            name, "wait", "wait", [waited], state=wait["name"] if kind is WaitKind.ATTENTION else kind.value
+        )
 
 
 class Axis:
@@ -146,8 +169,9 @@ class Axis:
         self.whole = self.end - self.begin
         pieces = list(self._pieces(spans))
         long = [one for one in pieces if one[2]]
-        fold = min(_FOLD_TAKES, _FOLDS_TAKE / len(long)) if long else 0.0
         busy = sum(((b - a).total_seconds() for a, b, folded in pieces if not folded), 0.0)
+        takes = (_FOLD_TAKES, _FOLDS_TAKE) if busy else (100.0, 100.0)
+        fold = min(takes[0], takes[1] / len(long)) if long else 0.0
         rest = 100.0 - fold * len(long)
         self.folds: list[tuple[float, float, timedelta, datetime]] = []
         self._marks: list[tuple[datetime, float]] = [(self.begin, 0.0)]
@@ -197,8 +221,11 @@ def _drawn(lane: Lane, axis: Axis) -> dict[str, Any]:
         wide = max(axis.at(one.end) - x, _NARROWEST)
         bars.append({"x": f"{x:.2f}%", "width": f"{wide:.2f}%", "tone": one.tone, "busy": one.busy})
         told.append(f"{one.what} from {moment(one.begin)} for {span(one.end - one.begin)}")
+    if len(told) > _TOLD:
+        told[_TOLD:] = [f"{len(told) - _TOLD} more"]
     return {
         "name": lane.name,
+        "what": lane.what,
         "kind": lane.kind,
         "key": lane.href_key,
         "state": lane.state,

@@ -16,7 +16,7 @@ from approvals.queries import run as one_run
 from approvals.run_forms import SteerForm
 from approvals.views.doors import SignedIn, door
 from durable.models import Run
-from durable.states import WaitKind
+from durable.states import RunState, WaitKind
 
 
 @door("GET")
@@ -59,11 +59,16 @@ def show(
 
 
 def _link(found: Run, waits: Sequence[Mapping[str, Any]]) -> dict[str, str] | None:
-    """The main way on: to the evidence of a doubt, else to the gate."""
+    """The main way on: to the evidence of a doubt, to what an undo has left or is at, else to the gate."""
     for wait in waits:
         if wait["kind"] == WaitKind.ATTENTION and wait["effect__key"]:
             href = reverse("effect", args=[wait["effect__key"]])
             return {"href": href, "label": "Look at the evidence", "icon": "scale", "kind": "main"}
+    if found.state in (RunState.COMPENSATING, RunState.PARTLY_COMPENSATED):
+        left = found.state == RunState.PARTLY_COMPENSATED
+        label, kind = ("See what stayed done", "main") if left else ("See how far it is", "")
+        href = reverse("way-back", args=[found.ref])
+        return {"href": href, "label": label, "icon": "arrow-back-up", "kind": kind}
     gates = [wait["gate__id"] for wait in waits if wait["gate__id"] is not None]
     if not gates:
         return None

@@ -186,6 +186,45 @@ def test_idle_time_is_folded_and_busy_time_is_drawn_to_scale(run: Run) -> None:
     assert "for 10 min" in step["words"]
 
 
+def test_a_run_that_goes_in_rounds_is_drawn_in_as_many_lines_as_it_has_steps_and_tools(run: Run) -> None:
+    run.state = "completed"
+    begin = db_now() - timedelta(hours=1)
+    points = [
+        {"version": no, "kind": "step", "step": "look", "visit": no, "at": begin + timedelta(seconds=10 * no)}
+        for no in range(8, -1, -1)
+    ]
+    effects: list[dict[str, Any]] = [
+        {"tool": "set_aside", "key": f"run-x:look@{no}", "state": "failed" if no == 5 else "applied", "recorded_at": at,
+         "first_sent_at": at, "settled_at": at + timedelta(seconds=2)}
+        for no in range(1, 9) for at in [begin + timedelta(seconds=10 * no)]
+    ]  # fmt: skip
+    few = timeline.of(run, points, [], effects[:2], db_now())
+    many = timeline.of(run, points, [], effects, db_now())
+    assert few is not None and many is not None
+    assert [(lane["kind"], lane["key"]) for lane in few["lanes"][-2:]] == [
+        ("step, visit 7", ""), ("step, visit 8", "")
+    ]  # fmt: skip
+    assert [
+        (lane["name"], lane["kind"], lane["state"], len(lane["bars"]), lane["key"]) for lane in many["lanes"]
+    ] == [
+        ("look", "step, 8 visits", "", 8, ""),
+        ("set_aside", "7 effects", "applied", 7, ""),
+        ("set_aside", "effect", "failed", 1, "run-x:look@5"),
+    ]
+    assert many["lanes"][0]["words"].endswith("; 2 more")
+
+
+def test_a_time_in_which_nothing_worked_fills_the_drawing(run: Run) -> None:
+    run.state = "suspended"
+    wait: dict[str, Any] = {
+        "kind": "hold", "name": "hold", "effect__key": None, "opened_at": db_now() - timedelta(days=1),
+        "closed_at": None, "detail": {},
+    }  # fmt: skip
+    shown = timeline.of(run, [], [wait], [], db_now())
+    assert shown is not None
+    assert [(fold["x"], fold["width"]) for fold in shown["folds"]] == [("0.00%", "100.00%")]
+
+
 def test_a_run_that_has_not_begun_has_no_timeline(run: Run) -> None:
     run.state = "queued"
     assert timeline.of(run, [], [], [], db_now()) is None
