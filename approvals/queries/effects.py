@@ -41,9 +41,12 @@ _CHIPS = ("", *(state.value for state in EffectState))
 
 def row(found: pages.Row) -> dict[str, Any]:
     """One row of _effect_rows.html."""
+    run, _, place = found["key"].rpartition(":")
     return {
         "id": found["key"],
         "key": found["key"],
+        "run": run,
+        "place": place,
         "run_id": found["run__ref"],
         "tool": found["tool"],
         "class_name": found["effect_class"],
