@@ -47,6 +47,7 @@ class Act:
     """One act: its noun in the address, its button, and when it fits. `radius` says what it will do.
 
     `part` is the part of `durable.standing` that must still hold when it is done. A `leads` act may be the main one.
+    `verb` is what the button says that does it, where the label alone would not say what it is about.
     """
 
     noun: str
@@ -58,6 +59,7 @@ class Act:
     needs: Capability = Capability.STEER_RUNS
     part: str = "whole"
     leads: bool = False
+    verb: str = ""
 
 
 #: In the order of the buttons: what gets a run going again comes before what stops it.
@@ -90,6 +92,7 @@ ACTS: tuple[Act, ...] = (
         kind="danger",
         form=CancelForm,
         part="done",
+        verb="Cancel the run",
     ),
 )
 
@@ -140,7 +143,7 @@ def _retry(run: Run, *, resumes: bool) -> dict[str, Any]:
     """A retry is how a stuck run is resumed, and its button says so."""
     step = run.step if run.step and run.state not in ENDING else ""
     label = " ".join(filter(None, ["Resume: retry" if resumes else "Retry", step]))
-    return {"label": label, "verb": label, "title": f"{label}: {run.ref}"}
+    return {"label": label, "verb": label, "title": f"{'Resume' if resumes else 'Retry'}: {run.ref}"}
 
 
 def _shown(
@@ -163,7 +166,7 @@ def _shown(
         "hidden": {"seen": getattr(found.stands, act.part)},
         # The reason has its place in the dialogue, and what was seen is not typed.
         "fields": [field for field in form if field.name not in ("reason", "seen")],
-        "verb": act.label,
+        "verb": act.verb or act.label,
     }
 
 

@@ -101,7 +101,7 @@ def _effect(effect: Effect, doubt: Wait | None, seen: str, undo: Effect | None) 
     except InterlockError:
         shown, about = canonical("The personal data of this run has been erased."), ""
     sentence = words.sentence(str(doubt.detail.get("sentence", ""))) if doubt is not None else ""
-    asked = f"{effect.run.agent} asked for it at step {effect.step}{about}."
+    asked = f"{words.sentence(about)} {effect.run.agent} asked for it at step {effect.step}."
     return {
         "id": effect.key,
         "key": effect.key,

@@ -108,8 +108,8 @@ def _gate(gate: Gate, effect: Effect) -> dict[str, Any]:
         "id": gate.pk,
         "state": "gated" if gate.state == GateState.OPEN else gate.state,
         "title": title(gate),
-        "summary": f"{run.agent} asks at step {effect.step}{about}, on behalf of {run.requester}."
-        f" People are asked because: {gate.reason.rstrip('.')}.",
+        "summary": f"{words.sentence(about)} {run.agent} asks at step {effect.step}, on behalf of {run.requester}."
+        f" Why people are asked: {gate.reason.rstrip('.')}.".strip(),
         "key": effect.key,
         "round": gate.round,
         "run_id": run.ref,

@@ -46,16 +46,15 @@ def _chips(tools: tuple[Tool, ...], chosen: str) -> list[dict[str, Any]]:
 def _row(tool: Tool, figures: Figures) -> dict[str, Any]:
     replay, undo = tool.replayed_safely, tool.can_be_undone
     vendor = words.vendor(tool.facts.vendor)
-    kept = tool.facts.freshness
     more = "+" if figures.more else ""
     return {
         "name": tool.name,
         "vendor": vendor[:1].upper() + vendor[1:],
         "reads_only": tool.facts.reads,
         "replay": _answer(replay),
-        "replay_note": _note(replay) if not tool.facts.reads else f"kept for {span(kept)}" if kept else "",
+        "replay_note": _replay_note(tool),
         "undo": _answer(undo),
-        "undo_note": _note(undo),
+        "undo_note": _note(undo).removeprefix("by "),
         "class_name": str(tool.effect_class),
         "policy": _policy(tool),
         "acts": f"{figures.acts:,}{more}",
@@ -75,6 +74,16 @@ def _answer(text: str) -> str:
 
 def _note(text: str) -> str:
     return text.partition(":")[2].strip()
+
+
+def _replay_note(tool: Tool) -> str:
+    """How long: the class's own sentence, beside it, says what follows."""
+    facts = tool.facts
+    if facts.reads:
+        return f"kept for {span(facts.freshness)}" if facts.freshness else ""
+    if facts.idempotent_for:
+        return f"key lives {span(facts.idempotent_for)}"
+    return _note(tool.replayed_safely)
 
 
 def _policy(tool: Tool) -> str:

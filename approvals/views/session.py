@@ -12,10 +12,20 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from approvals.views import kept
 
 
+class SignInForm(AuthenticationForm):
+    """Says what was wrong in the words of its own page, and never which of the two it was."""
+
+    error_messages = {
+        **AuthenticationForm.error_messages,
+        "invalid_login": "This name and this password do not go together. Capital letters count in both.",
+    }
+
+
 class SignIn(LoginView):
     """The one page for strangers. What was typed for an act before it is offered again after it."""
 
     template_name = "registration/login.html"
+    authentication_form = SignInForm
 
     def get(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
         """Show the form, or lead on whoever has signed in already."""
