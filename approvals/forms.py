@@ -208,6 +208,12 @@ class EditForm(forms.Form):
         """The arguments as they shall be. Raises Invalid naming `args.<name>`; call it on a valid form."""
         return {name: self._read(name, plain_lines(self.cleaned_data[f"arg-{name}"])) for name in self.args}
 
+    def blame(self, refusal: Invalid) -> None:
+        """Say at the field that a refusal names what is wrong with it; one that names no field is left to the page."""
+        name = f"arg-{refusal.field.removeprefix('args.')}"
+        if name in self.fields:
+            self.add_error(name, refusal.rule)
+
     def _read(self, name: str, text: str) -> Any:
         if f"arg-{name}" not in self.data:
             return self.args[name]  # a form that does not show an argument does not change it

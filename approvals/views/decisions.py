@@ -88,7 +88,9 @@ def refused(
     if isinstance(refusal, (Decided, Expired, Conflict)):
         return show(request, gate, status=HTTPStatus.CONFLICT, problem=_sentence(refusal))
     if isinstance(refusal, Invalid):
-        problem = f"Nothing was recorded. {refusal}"
+        if edit is not None:
+            edit.blame(refusal)
+        problem = f"Nothing was recorded. {str(refusal).removeprefix('args.')}"
         return show(request, gate, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=problem, edit=edit)
     return show(request, gate, status=HTTPStatus.CONFLICT, problem=f"Nothing was recorded: {refusal}.")
 

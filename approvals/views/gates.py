@@ -83,9 +83,17 @@ def show(
     edit: EditForm | None = None,
     read: bool = False,
 ) -> HttpResponse:
-    """The gate's page, as a reader or as somebody whose answer was not recorded sees it. `read`: with facts as now."""
+    """The gate's page, as a reader or as somebody whose answer was not recorded sees it. `read`: with facts as now.
+
+    An `edit` that was refused stands open on it, as it was filled in.
+    """
     context = one_gate.detail(request.user, found, read=read) | forms(request.user, found, edit)
     context |= {"problem": problem, "differences": changes, "section": "gates"}
+    if edit is not None:
+        again = next((act for act in context["acts"] if act["id"] == Verdict.EDIT.value), None)
+        if again is not None:
+            context["acts"].remove(again)
+            context["again"] = again | {"said": request.POST.get("reason", "")}
     answer = render(request, "approvals/gate_detail.html", context, status=status)
     patch_vary_headers(answer, ["HX-Request"])
     return answer
