@@ -15,6 +15,8 @@ from approvals.capabilities import PERMISSIONS, ROLES, Capability
 from approvals.errors import Refused
 from approvals.models import Gate
 from approvals.states import Verdict
+from durable import doubts
+from durable.doubts import Said
 from durable.errors import NotFound
 from durable.models import Chain, Effect, Purse, Run
 
@@ -177,10 +179,10 @@ def why_no_verdict(person: User, proposed: Mapping[str, Any] | None, verdict: st
     """Return why this person may not say what became of an effect in doubt, or None where they may.
 
     Who may settle effects may say anything. Who decides at gates may be the second person, and then says what was
-    `proposed`, or nothing. Nobody agrees with themselves.
+    `proposed`, or nothing. Nobody agrees with themselves; the same word with another receipt is another verdict.
     """
     own = proposed is not None and proposed["by"] == actor(person)
-    if own and proposed is not None and verdict == proposed["verdict"]:
+    if own and proposed is not None and verdict == proposed["verdict"] and not proposed.get("receipt"):
         return "you have proposed this yourself; another person must agree"
     if may(person, Capability.SETTLE):
         return None
@@ -189,6 +191,26 @@ def why_no_verdict(person: User, proposed: Mapping[str, Any] | None, verdict: st
     if verdict and verdict != proposed["verdict"]:
         return "you may agree with what was proposed; to say anything else takes the right to settle effects"
     return None
+
+
+def check_verdict(person: User, proposed: Mapping[str, Any] | None, said: Said) -> None:
+    """Raise Refused where this person may not say this. For under the locks: their rights are read anew.
+
+    Who may not settle effects says exactly what was proposed: the word, the receipt and the amount.
+    """
+    now = User.objects.get(pk=person.pk)
+    reason = why_no_verdict(now, proposed)
+    if reason is None and proposed is not None and not may(now, Capability.SETTLE):
+        reason = None if doubts.same(proposed, said) else _EXACTLY.format(_proposed(proposed))
+    if reason is not None:
+        raise Refused(f"Nothing was recorded: {reason}.")
+
+
+_EXACTLY = "you may agree with exactly what was proposed, {}; anything else takes the right to settle effects"
+
+
+def _proposed(proposed: Mapping[str, Any]) -> str:
+    return ", ".join(str(proposed[name]) for name in ("verdict", "receipt", "amount") if name in proposed)
 
 
 def seconds(but: str) -> QuerySet[User]:

@@ -41,6 +41,21 @@ class WordsField(forms.CharField):
         return plain_lines(super().to_python(value) or "")
 
 
+class SeenField(forms.RegexField):
+    """How things stood that the person was shown, named by so many hexadecimal digits; without it nothing is done."""
+
+    widget = forms.HiddenInput
+
+    def __init__(self, digits: int) -> None:
+        super().__init__(
+            rf"^[0-9a-f]{{{digits}}}$",
+            error_messages={
+                "required": "does not say what you were shown; reload the page and try again",
+                "invalid": "is not what this page was given; reload the page and try again",
+            },
+        )
+
+
 class DecisionForm(forms.Form):
     """An answer at a gate, with the digest and round that the screen showed."""
 
@@ -130,7 +145,7 @@ class VerdictForm(ReasonForm):
     amount = forms.CharField(required=False, max_length=40)
     owner = forms.CharField(required=False, max_length=150)
     within = forms.ChoiceField(required=False, choices=AGAIN)
-    seen = forms.RegexField(r"^[0-9a-f]{16}$", required=False)
+    seen = SeenField(16)
 
     def __init__(self, data: Mapping[str, Any], *, currency: str = "") -> None:
         super().__init__(data)

@@ -8,20 +8,13 @@ from typing import Any
 
 from django import forms
 
-from approvals.forms import ReasonForm
+from approvals.forms import ReasonForm, SeenField
 
 
 class SteerForm(ReasonForm):
     """A command to a run: why, and how the run stood when the person was shown what the command will do."""
 
-    seen = forms.RegexField(
-        r"^[0-9a-f]{24}$",
-        widget=forms.HiddenInput,
-        error_messages={
-            "required": "does not say what you were shown; reload the page and try again",
-            "invalid": "is not what this page was given; reload the page and try again",
-        },
-    )
+    seen = SeenField(24)
 
 
 class StateField(forms.JSONField):

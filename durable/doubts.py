@@ -8,7 +8,7 @@ doubt, with an owner and a time to look again. Software goes on asking the vendo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -16,17 +16,19 @@ from typing import Any
 
 from django.conf import settings
 
-from durable import clock, journal, runs, tools
+from durable import clock, journal, ledger, runs, tools
 from durable.beats import committing
-from durable.errors import Conflict, Invalid, NotFound
+from durable.errors import Conflict, Invalid, NotFound, UnknownTool
 from durable.ledger import outcome
+from durable.ledger.applying import spent
 from durable.models import Effect, LedgerEvent, Run, Wait
 from durable.models.fields import Clock
 from durable.money import exponent
-from durable.reconcile import SAFE_SHARE
+from durable.reconcile import SAFE_SHARE, key_is_good
 from durable.states import EffectState, EventKind, WaitKind, WaitState
 from durable.text import check_text, cut, mend
 from durable.transitions import lock_run
+from durable.vendor import Receipt
 
 #: When a person who can't tell may want to look again: from a minute to thirty days from now.
 SOONEST, LATEST = timedelta(minutes=1), timedelta(days=30)
@@ -51,6 +53,10 @@ class Said:
         return found
 
 
+#: Asked under the locks, with what has been proposed and what is said now; raises what keeps the person from it.
+Check = Callable[[Mapping[str, Any] | None, Said], None]
+
+
 def find(effect_key: str) -> Effect:
     """Return an effect with its run. Raises NotFound."""
     found = Effect.objects.select_related("run").filter(key=effect_key).first()
@@ -59,17 +65,24 @@ def find(effect_key: str) -> Effect:
     return found
 
 
-def lock(effect_key: str, seen: str = "") -> tuple[Run, Effect]:
-    """Lock a run and its effect in doubt. Raises Conflict where it is settled, naming who did it, or where it no longer
-    stands as `seen`, the `standing` that the person's page showed.
+def lock(
+    effect_key: str, said: Said, *, seen: str = "", check: Check | None = None, settled: bool = False
+) -> tuple[Run, Effect]:
+    """Lock a run and its effect in doubt, or with `settled` in any state. Raises Conflict where it is settled, naming
+    who did it, or where it no longer stands as `seen`, the `standing` that the person's page showed; and whatever
+    `check` raises.
     """
     found = find(effect_key)
     run = lock_run(found.run.ref)
     effect = outcome.locked(found)
-    if effect.state != EffectState.IN_DOUBT:
+    effect.run = run
+    if effect.state != EffectState.IN_DOUBT and not settled:
         by = f", settled by {last.actor}" if (last := last_word(effect)) is not None else ""
         raise Conflict(f"{effect_key} is {effect.state}{by}; only an effect in doubt can be settled by hand")
-    if seen and seen != standing(effect, question(effect)):
+    asked = questions(effect)
+    if check is not None:
+        check(proposal(asked[0] if asked else None), said)
+    if seen and seen != standing(effect, asked):
         raise Conflict(
             f"{effect_key} no longer stands as your page showed it; look how it stands now, and say it then"
         )
@@ -83,27 +96,48 @@ def last_word(effect: Effect) -> LedgerEvent | None:
     return told.order_by("-no").first()
 
 
-def question(effect: Effect) -> Wait | None:
-    """The open wait that puts an effect before people: the oldest, so that what is kept on it stays in one place."""
+def questions(effect: Effect) -> list[Wait]:
+    """The open waits that put an effect before people, oldest first."""
     asked = Wait.objects.filter(
         effect_id=effect.pk, kind=WaitKind.ATTENTION.value, state=WaitState.OPEN.value
     )
-    return asked.order_by("id").first()
+    return list(asked.order_by("id"))
 
 
-def standing(effect: Effect, asked: Wait | None) -> str:
-    """A short name of all that a verdict depends on: it changes when somebody proposes or settles, or more is found."""
-    detail = {} if asked is None else asked.detail
-    shown = (effect.state, effect.sends, asked and asked.pk, detail.get("proposal"), detail.get("candidates"))
+def question(effect: Effect) -> Wait | None:
+    """The oldest open wait about an effect: what is kept on it stays in one place."""
+    return next(iter(questions(effect)), None)
+
+
+def standing(effect: Effect, asked: Sequence[Wait]) -> str:
+    """A short name of all that a word about an effect depends on; `asked` are its open `questions`. It changes when
+    somebody proposes or settles, or more is found or asked, and when "it did not happen" would mean something else:
+    the run has turned back, or the key has grown too old to be repeated.
+    """
+    told = [(wait.pk, wait.detail.get("proposal"), wait.detail.get("candidates")) for wait in asked]
+    shown = (effect.state, effect.sends, effect.receipt_id, effect.run.state, _key_is_good(effect), told)
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
-def needs_second(effect: Effect) -> bool:
-    """Whether a verdict on it needs a second person: it moves more than one may answer for alone."""
+def _key_is_good(effect: Effect) -> bool:
+    """Whether the same key could be sent again for one in doubt; not where its tool is unknown."""
+    if effect.state != EffectState.IN_DOUBT:
+        return False
+    try:
+        return key_is_good(effect, ledger.facts_of(effect), clock.db_now())
+    except UnknownTool:
+        return False
+
+
+def needs_second(effect: Effect, receipt: Receipt | None = None) -> bool:
+    """Whether a verdict on it needs a second person: it moves more than one may answer for alone, by what was asked
+    or by the `receipt` that is to prove it.
+    """
     if effect.amount_minor is None:
         return False
     alone: int = settings.VERDICT_ALONE_LIMIT * 10 ** exponent(effect.currency)
-    return effect.amount_minor > alone
+    moved = None if receipt is None else spent(effect, receipt)
+    return max(effect.amount_minor, moved or 0) > alone
 
 
 def proposal(asked: Wait | None) -> Mapping[str, Any] | None:
@@ -112,20 +146,28 @@ def proposal(asked: Wait | None) -> Mapping[str, Any] | None:
     return found
 
 
-def settles(run: Run, effect: Effect, said: Said, *, actor: str, reason: str) -> bool:
+def same(proposed: Mapping[str, Any], said: Said) -> bool:
+    """Whether a verdict is exactly what has been proposed: the word, the receipt and the amount."""
+    return {name: proposed[name] for name in proposed if name in _SAID} == said.plain()
+
+
+def settles(
+    run: Run, effect: Effect, said: Said, receipt: Receipt | None = None, *, actor: str, reason: str
+) -> bool:
     """Record a verdict on a locked effect, and return whether it settles it. False: it stands as a proposal now.
 
+    `receipt` is what would be adopted. What has been proposed once takes two people, whatever the second one says.
     Raises Conflict for whoever would agree with their own proposal.
     """
     body = {"verdict": said.verdict}
-    if needs_second(effect):
-        asked = question(effect)
+    asked = question(effect)
+    before = proposal(asked)
+    if before is not None or needs_second(effect, receipt):
         if asked is None:
             raise Conflict(
                 f"{effect.key}: nobody has been asked about it yet; the sweeper will call a person"
             )
-        before = proposal(asked)
-        if before is None or {name: before[name] for name in before if name in _SAID} != said.plain():
+        if before is None or not same(before, said):
             _propose(run, effect, asked, said, actor=actor, reason=reason)
             return False
         if before["by"] == actor:
@@ -146,7 +188,16 @@ def _propose(run: Run, effect: Effect, asked: Wait, said: Said, *, actor: str, r
     _keep(asked, proposal={**said.plain(), "by": actor, "at": at, "no": no})
 
 
-def leave(effect_key: str, *, actor: str, reason: str, owner: str, within: timedelta, seen: str = "") -> None:
+def leave(
+    effect_key: str,
+    *,
+    actor: str,
+    reason: str,
+    owner: str,
+    within: timedelta,
+    seen: str = "",
+    check: Check | None = None,
+) -> None:
     """Record that a person can't tell: it stays in doubt, with an owner who looks again `within` so long. Its money
     stays reserved, a proposal stands, and software goes on asking the vendor.
     """
@@ -157,7 +208,7 @@ def leave(effect_key: str, *, actor: str, reason: str, owner: str, within: timed
     if not SOONEST <= within <= LATEST:
         raise Invalid("within", f"must be from {SOONEST} to {LATEST.days} days")
     with committing("command"):
-        run, effect = lock(effect_key, seen)
+        run, effect = lock(effect_key, Said("can't tell"), seen=seen, check=check)
         asked = question(effect)
         if asked is None:
             raise Conflict(
@@ -178,7 +229,7 @@ def look_now(effect_key: str, *, actor: str) -> None:
     """
     runs.check_actor(actor, "asked through a page")
     with committing("command"):
-        _, effect = lock(effect_key)
+        _, effect = lock(effect_key, Said("ask the vendor"))
         if not can_be_asked(effect):
             raise Conflict(f"{effect_key}: its tool has no look-up, so nobody but a person can find out")
         Effect.objects.filter(pk=effect.pk).update(next_look_at=Clock())

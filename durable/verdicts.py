@@ -8,20 +8,18 @@ key is sent again, and for any other the step gets a new key, linked to the old 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
-from durable import clock, doubts, journal, ledger, runs, vault, waits, wakeup
+from durable import clock, doubts, journal, ledger, proofs, runs, vault, waits, wakeup
 from durable.beats import committing
-from durable.doubts import Said
+from durable.doubts import Check, Said
 from durable.errors import Conflict, Invalid
 from durable.ledger import outcome
 from durable.ledger.record import give_back
 from durable.models import Effect, LedgerEvent, Run
 from durable.models.fields import Clock
-from durable.money import from_minor, to_minor
 from durable.reconcile import key_is_good, late_receipt, quiet_from
 from durable.states import (
     FINAL,
@@ -34,7 +32,7 @@ from durable.states import (
     WaitState,
 )
 from durable.text import check_text
-from durable.transitions import close_wait, lock_run, move_effect, move_run
+from durable.transitions import close_wait, move_effect, move_run
 from durable.vendor import Receipt
 
 _RECEIPT_LIMIT = 255
@@ -67,31 +65,33 @@ def happened(
     receipt_id: str,
     amount: Decimal | None = None,
     seen: str = "",
+    check: Check | None = None,
 ) -> bool:
     """Settle an effect in doubt as applied, with the vendor's receipt that a person found. False: it is a proposal now.
 
     `amount` is what the vendor says moved, for a receipt that is not among the candidates and says another sum than
-    was asked for. `seen` is the `doubts.standing` that the person saw. Raises Conflict, or Invalid for what proves
-    nothing: no receipt, or an amount that is none.
+    was asked for. `seen` is the `doubts.standing` that the person saw, `check` what `doubts.lock` asks. Raises
+    Conflict, or Invalid for what proves nothing: no receipt, or an amount that is none.
     """
     said = _said("happened", actor, reason, receipt_id, amount)
     with committing("command"):
-        run, effect = doubts.lock(effect_key, seen)
-        receipt = _receipt(effect, said)
-        if not doubts.settles(run, effect, said, actor=actor, reason=reason):
+        run, effect = doubts.lock(effect_key, said, seen=seen, check=check)
+        receipt = proofs.receipt(effect, said.receipt, said.amount)
+        if not doubts.settles(run, effect, said, receipt, actor=actor, reason=reason):
             return False
         _apply(run, effect, receipt, actor)
         waits.wake(run)
     return True
 
 
-def did_not(effect_key: str, *, actor: str, reason: str, seen: str = "") -> bool:
+def did_not(effect_key: str, *, actor: str, reason: str, seen: str = "", check: Check | None = None) -> bool:
     """Settle an effect in doubt as never happened. Raises Conflict before quiescence, saying from when it can
     be said. False: it is a proposal now.
     """
     runs.check_actor(actor, reason)
+    said = Said("did not happen")
     with committing("command"):
-        run, effect = doubts.lock(effect_key, seen)
+        run, effect = doubts.lock(effect_key, said, seen=seen, check=check)
         facts = ledger.facts_of(effect)
         now, quiet = clock.db_now(), quiet_from(effect, facts)
         if now < quiet:
@@ -101,7 +101,7 @@ def did_not(effect_key: str, *, actor: str, reason: str, seen: str = "") -> bool
             raise Conflict(
                 f"{effect_key}: a worker has brought the vendor's receipt {left.id}; it did happen"
             )
-        if not doubts.settles(run, effect, Said("did not happen"), actor=actor, reason=reason):
+        if not doubts.settles(run, effect, said, actor=actor, reason=reason):
             return False
         if key_is_good(effect, facts, now) and _goes_on(run, effect):
             move_effect(effect, EffectState.PENDING, open_sends=0, forgotten_since=None)
@@ -122,6 +122,7 @@ def undo(
     receipt_id: str,
     amount: Decimal | None = None,
     seen: str = "",
+    check: Check | None = None,
 ) -> bool:
     """Settle an effect in doubt as applied, then end its run and undo what it has done, all in one commit.
     False: it is a proposal now.
@@ -130,27 +131,27 @@ def undo(
     """
     said = _said("undo", actor, reason, receipt_id, amount)
     with committing("command"):
-        run, effect = doubts.lock(effect_key, seen)
+        run, effect = doubts.lock(effect_key, said, seen=seen, check=check)
         if effect.undo_of_id is not None or run.state in FINAL:
             raise Conflict(f"{effect_key}: {run.ref} is {run.state}; an undo is not undone again")
-        receipt = _receipt(effect, said)
-        if not doubts.settles(run, effect, said, actor=actor, reason=reason):
+        receipt = proofs.receipt(effect, said.receipt, said.amount)
+        if not doubts.settles(run, effect, said, receipt, actor=actor, reason=reason):
             return False
         _apply(run, effect, receipt, actor)
         _turn_back(run, actor)
     return True
 
 
-def ask_again(effect_key: str, *, actor: str, reason: str) -> None:
+def ask_again(
+    effect_key: str, *, actor: str, reason: str, seen: str = "", check: Check | None = None
+) -> None:
     """Free the place of a failed effect, so that the step's next execution asks anew: a linked key, gated.
 
     Raises Conflict unless the run still stands at the step that asked for it.
     """
     runs.check_actor(actor, reason)
     with committing("command"):
-        found = doubts.find(effect_key)
-        run = lock_run(found.run.ref)
-        effect = outcome.locked(found)
+        run, effect = doubts.lock(effect_key, Said("ask again"), seen=seen, check=check, settled=True)
         if effect.state != EffectState.FAILED:
             raise Conflict(f"{effect_key} is {effect.state}; only a failed effect can be asked for again")
         if (run.step, run.visit) != (effect.step, effect.visit):
@@ -166,7 +167,9 @@ def ask_again(effect_key: str, *, actor: str, reason: str) -> None:
         move_effect(effect, EffectState.WITHDRAWN)
 
 
-def acknowledge(effect_key: str, *, actor: str, reason: str) -> None:
+def acknowledge(
+    effect_key: str, *, actor: str, reason: str, seen: str = "", check: Check | None = None
+) -> None:
     """Close what was put before a person about a settled effect: a conflict, a second receipt, an undo that failed, or
     that its run's compensation has left it as it was.
 
@@ -175,9 +178,7 @@ def acknowledge(effect_key: str, *, actor: str, reason: str) -> None:
     """
     runs.check_actor(actor, reason)
     with committing("command"):
-        found = doubts.find(effect_key)
-        run = lock_run(found.run.ref)
-        effect = outcome.locked(found)
+        run, effect = doubts.lock(effect_key, Said("acknowledge"), seen=seen, check=check, settled=True)
         if effect.state in UNSETTLED:
             raise Conflict(f"{effect_key} is {effect.state}; say what became of it")
         asked = [w for w in waits.of_effect(effect) if w.kind == WaitKind.ATTENTION]
@@ -233,52 +234,3 @@ def _apply(run: Run, effect: Effect, receipt: Receipt, actor: str) -> None:
         outcome.apply(run, effect, receipt, key, actor=actor, adopted=True)
     except outcome.ReceiptTaken as error:
         raise Conflict(f"receipt_id: {error}; it can't prove a second one") from error
-
-
-def _receipt(effect: Effect, said: Said) -> Receipt:
-    """The receipt of that id among the evidence that people saw; for one found elsewhere, what was asked, or the
-    amount that was typed. Raises Invalid for an amount that is none: nobody may sign that it moved.
-    """
-    for wait in waits.of_effect(effect):
-        for candidate in wait.detail.get("candidates", []):
-            if candidate.get("id") == said.receipt:
-                return replace(_seen(effect, candidate, said), facts=_by_hand(candidate.get("facts")))
-    amount = None if effect.amount_minor is None else from_minor(effect.amount_minor, effect.currency)
-    if said.amount is not None:
-        amount = _amount(effect, said.amount, "amount")
-    return Receipt(id=said.receipt, amount=amount, currency=effect.currency or None, facts=_by_hand({}))
-
-
-def _by_hand(facts: Any) -> dict[str, Any]:
-    return {**(facts if isinstance(facts, dict) else {}), "settled_by": "hand"}
-
-
-def _seen(effect: Effect, candidate: dict[str, Any], said: Said) -> Receipt:
-    """A candidate as the receipt that it is, if what it says moved can have moved."""
-    try:
-        found = outcome.receipt_from(candidate)
-    except (ArithmeticError, TypeError, ValueError) as error:
-        raise Invalid(
-            "receipt_id",
-            f"the vendor's record of {said.receipt} names no amount that can be read; leave it in doubt",
-        ) from error
-    if found.amount is not None:
-        _amount(effect, found.amount, "receipt_id")
-        if said.amount is not None and said.amount != found.amount:
-            raise Invalid(
-                "amount", f"the vendor's record of {said.receipt} says {found.amount}; leave this empty"
-            )
-    elif said.amount is not None:
-        found = replace(found, amount=_amount(effect, said.amount, "amount"))
-    return found
-
-
-def _amount(effect: Effect, amount: Decimal, field: str) -> Decimal:
-    """An amount that can have moved: of the effect's currency, and more than nothing."""
-    if not effect.currency:
-        if not amount.is_finite():
-            raise Invalid(field, "must be a finite number, not NaN or infinity")
-        return amount
-    if to_minor(amount, effect.currency, field) <= 0:
-        raise Invalid(field, f"must be more than nothing; {amount} {effect.currency} is no amount that moved")
-    return amount

@@ -27,8 +27,13 @@ def version(effect: Effect) -> str:
 
 
 def _question(effect: Effect) -> Wait | None:
-    """What people are asked about it. Looked up once for one effect object: its version and its page both show it."""
-    return memory.once(effect, "question", lambda: doubts.question(effect))
+    """What people are asked about it first: its version and its page both show it."""
+    return next(iter(questions(effect)), None)
+
+
+def questions(effect: Effect) -> list[Wait]:
+    """All that people are asked about it. Looked up once for one effect object."""
+    return memory.once(effect, "questions", lambda: doubts.questions(effect))
 
 
 def detail(effect: Effect, seen: str = "") -> dict[str, Any]:
@@ -55,10 +60,10 @@ def detail(effect: Effect, seen: str = "") -> dict[str, Any]:
 
 def standing(effect: Effect) -> dict[str, Any]:
     """How an effect stands that somebody may be writing a verdict about, for the part of the page that says so."""
-    asked = doubts.question(effect)
+    asked = questions(effect)
     seen = doubts.standing(effect, asked)
     return {
-        "standing": {"key": effect.key, "seen": seen, "changed": _changed(effect, asked)},
+        "standing": {"key": effect.key, "seen": seen, "changed": _changed(effect, _question(effect))},
         "now": db_now(),
     }
 

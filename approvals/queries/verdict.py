@@ -28,8 +28,9 @@ AGAIN = ((3_600, "in an hour"), (4 * 3_600, "in 4 hours"), (86_400, "tomorrow"),
 _NAMED, _OWNERS = 4, 50
 
 
-def offered(user: User, effect: Effect, doubt: Wait | None, now: datetime) -> dict[str, Any] | None:
+def offered(user: User, effect: Effect, asked: Sequence[Wait], now: datetime) -> dict[str, Any] | None:
     """The choices of _verdict.html; None where nothing is in doubt, or this person may not say."""
+    doubt = asked[0] if asked else None
     proposed = doubts.proposal(doubt)
     if effect.state != EffectState.IN_DOUBT or access.why_no_verdict(user, proposed) is not None:
         return None
@@ -38,7 +39,7 @@ def offered(user: User, effect: Effect, doubt: Wait | None, now: datetime) -> di
     choices = [_happened(effect), _did_not(effect, now), _undo(effect), _cant_tell()]
     return {
         "url": reverse("verdicts", args=[effect.key]),
-        "seen": doubts.standing(effect, doubt),
+        "seen": doubts.standing(effect, asked),
         "choices": [_judged(user, choice, proposed) for choice in choices],
         "pick": bool(doubt is not None and doubt.detail.get("candidates")),
         "money": effect.currency if effect.amount_minor is not None else "",
@@ -54,8 +55,12 @@ def _told(
     user: User, effect: Effect, proposed: Mapping[str, Any] | None, settlers: Sequence[User]
 ) -> dict[str, Any]:
     """Whether a second person is needed, who that may be, and what has been proposed."""
-    if not doubts.needs_second(effect):
+    if proposed is None and not doubts.needs_second(effect):
         alone = "one verdict settles it; whoever comes second is told"
+        if effect.amount_minor is not None:
+            alone = (
+                f"up to {settings.VERDICT_ALONE_LIMIT:,} {effect.currency} {alone}; of more, another confirms"
+            )
         return {"threshold_note": alone, "proposed": None, "second": "", "verb": "Record the verdict"}
     limit = f"over {settings.VERDICT_ALONE_LIMIT:,} {effect.currency}: a second person confirms"
     if proposed is None:
@@ -94,28 +99,30 @@ def _judged(user: User, choice: dict[str, Any], proposed: Mapping[str, Any] | No
     return {**choice, "proposed": proposed is not None and word == proposed["verdict"]}
 
 
-def acts(user: User, effect: Effect, attention: Wait | None) -> list[dict[str, Any]]:
+def acts(user: User, effect: Effect, asked: Sequence[Wait]) -> list[dict[str, Any]]:
     """What a person may say about a settled effect, for _ask.html: that it was looked at, or that it be asked anew."""
     if not access.may(user, Capability.SETTLE) or EffectState(effect.state) in UNSETTLED:
         return []
-    found = []
-    if attention is not None:
+    found, seen = [], doubts.standing(effect, asked)
+    if asked:
         lines = [
             "Nothing about the effect changes: your words are kept.",
             "A run that waited for this goes on.",
         ]
-        found.append(_act(effect, ACKNOWLEDGE, "Close the question", "check", lines))
+        found.append(_act(effect, seen, ACKNOWLEDGE, "Close the question", "check", lines))
     run = effect.run
     if effect.state == EffectState.FAILED and (run.step, run.visit) == (effect.step, effect.visit):
         lines = [
             f"When step {effect.step} is executed next, it asks for this anew, under a new key linked to this one.",
             "People are asked first, whoever answered before. Nothing is sent by this alone.",
         ]
-        found.append(_act(effect, ASK_AGAIN, "Let it be asked again", "refresh", lines))
+        found.append(_act(effect, seen, ASK_AGAIN, "Let it be asked again", "refresh", lines))
     return found
 
 
-def _act(effect: Effect, verdict: str, label: str, icon: str, preview: list[str]) -> dict[str, Any]:
+def _act(
+    effect: Effect, seen: str, verdict: str, label: str, icon: str, preview: list[str]
+) -> dict[str, Any]:
     return {
         "id": verdict.replace(" ", "-"),
         "url": reverse("verdicts", args=[effect.key]),
@@ -125,7 +132,7 @@ def _act(effect: Effect, verdict: str, label: str, icon: str, preview: list[str]
         "title": label,
         "preview": preview,
         "reason": "required",
-        "hidden": {"verdict": verdict},
+        "hidden": {"verdict": verdict, "seen": seen},
         "fields": [],
         "verb": label,
     }

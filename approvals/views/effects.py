@@ -40,8 +40,9 @@ def show(
 ) -> HttpResponse:
     """The effect's page."""
     context = one_effect.detail(found, seen)
-    verdicts = verdict.offered(request.user, found, context["doubt"], context["now"])
-    acts = verdict.acts(request.user, found, context["doubt"])
+    asked = one_effect.questions(found)
+    verdicts = verdict.offered(request.user, found, asked, context["now"])
+    acts = verdict.acts(request.user, found, asked)
     section = "doubts" if found.state == EffectState.IN_DOUBT else "ledger"
     context |= {"verdicts": verdicts, "acts": acts, "problem": problem, "section": section}
     context["may_ask"] = access.may(request.user, Capability.SETTLE)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.urls import reverse
 
 from approvals import access, htmx
 from approvals.capabilities import Capability
+from approvals.errors import Refused
 from approvals.forms import VerdictForm, first_error
-from approvals.queries.verdict import ACKNOWLEDGE, ASK_AGAIN, CANT_TELL, DID_NOT, HAPPENED, SAID
+from approvals.queries.verdict import ACKNOWLEDGE, ASK_AGAIN, CANT_TELL, DID_NOT, HAPPENED
 from approvals.views.doors import SignedIn, door
 from approvals.views.effects import show
 from durable import doubts, verdicts
@@ -37,13 +41,11 @@ def verdict(request: SignedIn, key: str) -> HttpResponse:
     form = VerdictForm(request.POST, currency=found.currency)
     if not form.is_valid():
         return show(request, found, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))
-    said = form.cleaned_data["verdict"]
-    if not access.may(request.user, Capability.SETTLE):
-        hindrance = access.why_no_verdict(request.user, proposed, SAID.get(said, said))
-        if hindrance is not None:
-            raise PermissionDenied(f"{hindrance[:1].upper()}{hindrance[1:]}.")
     try:
-        done = _say(key, access.actor(request.user), **form.cleaned_data)
+        done = _say(request.user, key, **form.cleaned_data)
+    except Refused as refusal:
+        found = access.get_effect(request.user, key)
+        return show(request, found, status=HTTPStatus.FORBIDDEN, problem=str(refusal))
     except InterlockError as refusal:
         status = HTTPStatus.UNPROCESSABLE_ENTITY if isinstance(refusal, Invalid) else HTTPStatus.CONFLICT
         found = access.get_effect(request.user, key)
@@ -53,8 +55,8 @@ def verdict(request: SignedIn, key: str) -> HttpResponse:
 
 
 def _say(
+    person: User,
     key: str,
-    actor: str,
     *,
     verdict: str,
     reason: str,
@@ -65,12 +67,14 @@ def _say(
     seen: str,
 ) -> str:
     """Give the engine one verdict. Returns what the page says afterwards."""
+    actor = access.actor(person)
+    shown: dict[str, Any] = {"seen": seen, "check": partial(access.check_verdict, person)}
     if verdict == HAPPENED:
         settled = verdicts.happened(
-            key, actor=actor, reason=reason, receipt_id=receipt, amount=amount, seen=seen
+            key, actor=actor, reason=reason, receipt_id=receipt, amount=amount, **shown
         )
     elif verdict == DID_NOT:
-        settled = verdicts.did_not(key, actor=actor, reason=reason, seen=seen)
+        settled = verdicts.did_not(key, actor=actor, reason=reason, **shown)
     elif verdict == CANT_TELL:
         doubts.leave(
             key,
@@ -78,17 +82,17 @@ def _say(
             reason=reason,
             owner=_owner(owner or actor),
             within=timedelta(seconds=within),
-            seen=seen,
+            **shown,
         )
         return _LEFT
     elif verdict == ACKNOWLEDGE:
-        verdicts.acknowledge(key, actor=actor, reason=reason)
+        verdicts.acknowledge(key, actor=actor, reason=reason, **shown)
         return _SETTLED
     elif verdict == ASK_AGAIN:
-        verdicts.ask_again(key, actor=actor, reason=reason)
+        verdicts.ask_again(key, actor=actor, reason=reason, **shown)
         return _SETTLED
     else:
-        settled = verdicts.undo(key, actor=actor, reason=reason, receipt_id=receipt, amount=amount, seen=seen)
+        settled = verdicts.undo(key, actor=actor, reason=reason, receipt_id=receipt, amount=amount, **shown)
     return _SETTLED if settled else _PROPOSED
 
 

@@ -68,10 +68,10 @@ def apply_locked(
 def _values(
     effect: Effect, receipt: Receipt, seal_key: bytes, *, actor: str, adopted: bool, words: str
 ) -> tuple[dict[str, Any], Sealed]:
-    spent = _spent(effect, receipt)
+    moved = spent(effect, receipt)
     body: dict[str, Any] = {"receipt": receipt.id, "digest": effect.digest}
-    if spent is not None:
-        body |= {"amount_minor": spent, "currency": effect.currency}
+    if moved is not None:
+        body |= {"amount_minor": moved, "currency": effect.currency}
     if words:
         body["words"] = digest(words)
     proof_digest, box = vault.box(seal_key, plain(asdict(receipt)))
@@ -86,7 +86,7 @@ def _values(
         "receipt": receipt.id,
         "adopted": adopted,
         "reserved": effect.amount_minor or 0,
-        "spent": spent or 0,
+        "spent": moved or 0,
         "counted": effect.amount_minor is not None and effect.undo_of_id is None,
     }
     return values, Sealed(run_id=effect.run_id, digest=proof_digest, box=box)
@@ -106,7 +106,7 @@ def _execute(sql: str, values: dict[str, Any], proof: Sealed) -> Settled | None:
     return Settled(event_id, tuple(columns), proof)
 
 
-def _spent(effect: Effect, receipt: Receipt) -> int | None:
+def spent(effect: Effect, receipt: Receipt) -> int | None:
     """What the receipt says was spent, in minor units; what was asked where it says nothing of that currency."""
     if receipt.amount is None or not effect.currency:
         return effect.amount_minor

@@ -1,4 +1,4 @@
-"""The in-doubt desk, a second person's word on a large amount, "can't tell", and what an open form hears."""
+"""The in-doubt desk, "can't tell", and what an open form hears."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from durable import doubts
 from durable.clock import db_now
-from durable.models import Effect, LedgerEvent, Run, Wait
+from durable.models import Effect, LedgerEvent, Wait
 from tests import factories
 from tests.approvals.conftest import SignIn
 from tests.approvals.test_verdicts import doubtful, say
@@ -91,61 +91,6 @@ def test_a_poll_of_an_unchanged_desk_swaps_nothing(olga: Client) -> None:
     doubts.heard(effect, "nothing of ours", None, "")
     answer = olga.get(reverse("doubts"), {"seen": version}, headers=HTMX)
     assert answer.status_code == 200 and b"nothing of ours" in answer.content
-
-
-def test_above_the_limit_the_first_verdict_is_a_proposal(olga: Client, large: Effect) -> None:
-    assert say(olga, large, "happened", receipt="po_77").status_code == 303
-    large.refresh_from_db()
-    assert large.state == "in doubt" and kinds(large)[-1] == "verdict proposed"
-    proposed = doubts.proposal(asked(large))
-    assert proposed is not None
-    assert (proposed["verdict"], proposed["receipt"], proposed["by"]) == ("happened", "po_77", "olga")
-    assert Run.objects.get(pk=large.run_id).state == "suspended"
-
-
-def test_nobody_confirms_their_own_proposal(olga: Client, large: Effect) -> None:
-    say(olga, large, "happened", receipt="po_77")
-    answer = say(olga, large, "happened", receipt="po_77")
-    assert answer.status_code == 409 and "another person must agree" in answer.context["problem"]
-    large.refresh_from_db()
-    assert large.state == "in doubt"
-
-
-def test_another_persons_equal_verdict_settles_it(olga: Client, large: Effect, sign_in: SignIn) -> None:
-    say(olga, large, "happened", receipt="po_77")
-    alice = sign_in(factories.person("alice"))
-    assert say(alice, large, "happened", receipt="po_77").status_code == 303
-    large.refresh_from_db()
-    assert (large.state, large.receipt_id) == ("applied", "po_77")
-    page = alice.get(reverse("effect", args=[large.key])).content.decode()
-    assert "gave a verdict: happened (proposed by Olga)" in page
-    event = LedgerEvent.objects.get(effect_key=large.key, kind="verdict")
-    assert event.actor == "alice" and '"proposed_by":"olga"' in event.body
-
-
-def test_another_receipt_is_no_agreement(olga: Client, large: Effect, sign_in: SignIn) -> None:
-    say(olga, large, "happened", receipt="po_77")
-    say(sign_in(factories.person("alice")), large, "happened", receipt="po_78")
-    large.refresh_from_db()
-    assert large.state == "in doubt" and kinds(large).count("verdict proposed") == 2
-
-
-def test_a_reviewer_only_agrees_and_never_proposes(olga: Client, large: Effect, sign_in: SignIn) -> None:
-    alice = sign_in(factories.person("alice"))
-    assert say(alice, large, "did not").status_code == 403
-    say(olga, large, "happened", receipt="po_77")
-    assert say(alice, large, "did not").status_code == 403
-    verdicts = alice.get(reverse("effect", args=[large.key])).context["verdicts"]
-    assert [choice["value"] for choice in verdicts["choices"] if choice["allowed"]] == ["happened"]
-    assert kinds(large).count("verdict proposed") == 1
-
-
-def test_up_to_the_limit_one_person_is_enough(olga: Client, settings: Any) -> None:
-    settings.VERDICT_ALONE_LIMIT = 25
-    effect = doubtful()
-    say(olga, effect, "happened", receipt="po_77")
-    effect.refresh_from_db()
-    assert effect.state == "applied"
 
 
 def test_who_cannot_tell_leaves_it_with_an_owner_and_a_time(olga: Client) -> None:

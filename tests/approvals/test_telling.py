@@ -20,6 +20,7 @@ from durable.transitions import lock_run
 from tests import factories
 from tests.approvals.answering import ASK_BACK, answer, edited
 from tests.approvals.conftest import SignIn
+from tests.approvals.test_verdicts import say
 
 pytestmark = pytest.mark.django_db
 
@@ -114,18 +115,33 @@ def test_a_question_about_a_settled_effect_can_be_closed(sign_in: SignIn) -> Non
     effect, olga = settled_with_question(Attention.CONFLICT), sign_in(factories.person("olga"))
     page = olga.get(reverse("effect", args=[effect.key]))
     assert [act["label"] for act in page.context["acts"]] == ["Close the question", "Let it be asked again"]
-    said = {"verdict": "acknowledge", "reason": "It is as it should be"}
-    assert olga.post(reverse("verdicts", args=[effect.key]), said).status_code == 303
+    assert say(olga, effect, "acknowledge").status_code == 303
     assert Wait.objects.get(effect=effect).state == "resolved"
     assert LedgerEvent.objects.filter(effect_key=effect.key, kind="settled", actor="olga").exists()
 
 
 def test_a_refused_effect_can_be_asked_for_again(sign_in: SignIn) -> None:
     effect, olga = settled_with_question(Attention.CONFLICT), sign_in(factories.person("olga"))
-    said = {"verdict": "ask again", "reason": "The card works now"}
-    assert olga.post(reverse("verdicts", args=[effect.key]), said).status_code == 303
+    assert say(olga, effect, "ask again").status_code == 303
     effect.refresh_from_db()
     assert effect.state == "withdrawn"
+
+
+@pytest.mark.parametrize("verdict", ["acknowledge", "ask again"])
+def test_a_question_that_came_after_the_page_was_made_is_not_closed_by_it(
+    verdict: str, sign_in: SignIn
+) -> None:
+    effect, olga = settled_with_question(Attention.CONFLICT), sign_in(factories.person("olga"))
+    (act, *_) = olga.get(reverse("effect", args=[effect.key])).context["acts"]
+    with transaction.atomic():
+        alarm = {"alarm": True}
+        waits.open_attention(
+            lock_run(effect.run.ref), Attention.CONFLICT, "A second receipt.", effect=effect, evidence=alarm
+        )
+    answer = say(olga, effect, verdict, seen=act["hidden"]["seen"])
+    assert answer.status_code == 409 and "no longer stands" in answer.context["problem"]
+    assert set(Wait.objects.filter(effect=effect).values_list("state", flat=True)) == {"open"}
+    assert say(olga, effect, verdict, seen="").status_code == 422
 
 
 @pytest.mark.parametrize("who", ["alice", "rita"])
@@ -141,8 +157,7 @@ def test_two_receipts_are_no_proof(sign_in: SignIn) -> None:
     Effect.objects.filter(pk=effect.pk).update(state=EffectState.IN_DOUBT.value)
     factories.suspend(claim)
     olga = sign_in(factories.person("olga"))
-    said = {"verdict": "happened", "reason": "I looked", "receipt": "po_1", "candidate": "po_2"}
-    page = olga.post(reverse("verdicts", args=[effect.key]), said)
+    page = say(olga, effect, "happened", receipt="po_1", candidate="po_2")
     assert page.status_code == 422
     assert "you chose po_2 and typed po_1" in page.content.decode()
     effect.refresh_from_db()
