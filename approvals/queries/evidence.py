@@ -40,7 +40,7 @@ def side_by_side(effect: Effect, doubt: Wait) -> dict[str, Any]:
     if effect.forgotten_since and not effect.sends:
         told = f"perhaps sent after {moment(effect.forgotten_since)}, and forgotten by a restore"
     rows.append({"name": "Made", "sent": told, "cells": made})
-    states = [_cell((one.get("facts") or {}).get("status"), None) for one in found]
+    states = [_cell(_status(one.get("facts")), None) for one in found]
     rows.append({"name": "Status", "sent": "no usable answer", "cells": states})
     taken = _owners(effect, found)
     rows.append(
@@ -48,8 +48,7 @@ def side_by_side(effect: Effect, doubt: Wait) -> dict[str, Any]:
     )
     return {
         "columns": [
-            {"letter": chr(ord("A") + n % 26), "id": str(one.get("id", "")), "only": len(found) == 1}
-            for n, one in enumerate(found)
+            {"letter": chr(ord("A") + n % 26), "id": str(one.get("id", ""))} for n, one in enumerate(found)
         ],
         "rows": rows,
         "alike": _alike(effect),
@@ -91,21 +90,31 @@ def _owners(effect: Effect, found: list[dict[str, Any]]) -> dict[str, dict[str, 
     return {id: _cell(taken.get(id, "no other effect"), id not in taken) for id in ids}
 
 
+def _status(facts: object) -> object:
+    return facts.get("status") if isinstance(facts, dict) else None
+
+
 def _cell(text: object, fits: bool | None) -> dict[str, Any]:
     return {"text": "not shown", "fits": None} if text is None else {"text": str(text), "fits": fits}
 
 
 def _made(effect: Effect, candidate: dict[str, Any]) -> dict[str, Any]:
-    """When the vendor says that it was made, and how far that is from our first request."""
+    """When the vendor says that it was made, and how far that is from our first request. A moment without a zone is
+    shown as it is: nobody knows how far it is from anything.
+    """
+    said = candidate.get("at")
     try:
-        at = datetime.fromisoformat(str(candidate.get("at")))
-        away = at - effect.first_sent_at if effect.first_sent_at else None
-    except (ValueError, TypeError):
+        at = datetime.fromisoformat(str(said))
+        if at.utcoffset() is None:
+            return _cell(f"{said}, without a zone", None)
+        told = moment(at)
+    except (ValueError, OverflowError):
         return _cell(None, None)
-    if away is None:
-        return _cell(moment(at), None)
+    if effect.first_sent_at is None:
+        return _cell(told, None)
+    away = at - effect.first_sent_at
     side = "before" if away < timedelta(0) else "after"
-    return _cell(f"{moment(at)}, {span(abs(away))} {side}", away > -_CLOCKS)
+    return _cell(f"{told}, {span(abs(away))} {side}", away > -_CLOCKS)
 
 
 def _amount(effect: Effect, candidate: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +122,10 @@ def _amount(effect: Effect, candidate: dict[str, Any]) -> dict[str, Any]:
     if amount is None or not currency:
         return _cell(amount, None)
     try:
-        fits = (to_minor(Decimal(str(amount)), currency), currency) == (effect.amount_minor, effect.currency)
+        fits = (to_minor(Decimal(str(amount)), str(currency)), currency) == (
+            effect.amount_minor,
+            effect.currency,
+        )
     except (Invalid, InvalidOperation):
         fits = False
     return _cell(f"{amount} {currency}", fits)

@@ -13,13 +13,15 @@ from approvals.decisions import Answer, Circumstances, decide
 from approvals.models import Gate
 from approvals.queries import evidence, words
 from approvals.states import Verdict
-from durable import answers, restoring, vault, waits
+from durable import answers, doubts, restoring, vault, waits
+from durable.clock import db_now
 from durable.models import Effect, Wait
 from durable.states import Attention, RunState, WaitKind
 from durable.transitions import lock_run
 from durable.waits import WaitSpec, open_wait
 from tests import factories
 from tests.approvals.conftest import SignIn
+from tests.approvals.test_verdicts import CANDIDATE, doubtful
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.django_db
@@ -125,6 +127,31 @@ def test_what_was_erased_is_not_shown_and_breaks_no_page(sign_in: SignIn) -> Non
         page = olga.get(reverse(name, args=[argument]))
         assert page.status_code == 200 and "private" not in page.content.decode()
     assert "has been erased" in olga.get(reverse("gate", args=[gate.pk])).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("bad", "row", "says"),
+    [
+        ({"at": "2026-11-24T16:02:00"}, "Made", "2026-11-24T16:02:00, without a zone"),
+        ({"at": "0001-01-01T00:00:00+14:00"}, "Made", "not shown"),
+        ({"at": "yesterday"}, "Made", "not shown"),
+        ({"facts": ["succeeded"]}, "Status", "not shown"),
+        ({"currency": ["EUR"]}, "Amount", "25.00 ['EUR']"),
+    ],
+)
+@pytest.mark.parametrize("sent", [True, False])
+def test_a_candidate_that_is_not_as_it_should_be_breaks_no_page(
+    sent: bool, bad: dict[str, Any], row: str, says: str, sign_in: SignIn
+) -> None:
+    effect = doubtful()
+    asked = doubts.question(effect)
+    assert asked is not None
+    Wait.objects.filter(pk=asked.pk).update(detail={**asked.detail, "candidates": [{**CANDIDATE, **bad}]})
+    forgotten = {"sends": 0, "open_sends": 0, "first_sent_at": None, "forgotten_since": db_now()}
+    Effect.objects.filter(pk=effect.pk).update(**({"first_sent_at": db_now()} if sent else forgotten))
+    page = sign_in(factories.person("olga")).get(reverse("effect", args=[effect.key]))
+    shown = {one["name"]: one["cells"][0]["text"] for one in page.context["evidence"]["rows"]}
+    assert page.status_code == 200 and shown[row].startswith(says)
 
 
 def test_evidence_stands_line_by_line_beside_what_was_sent() -> None:
