@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -28,10 +29,11 @@ WITH about AS MATERIALIZED (
     WHERE mine.effect_id = %(effect)s AND other.effect_id <> %(effect)s
     ORDER BY 1 DESC LIMIT {READ + 1}
 )
-SELECT e.id, e.key, e.state, e.tool, e.amount_minor, e.currency, e.recorded_at, e.undo_of_id
+SELECT e.id, e.key, e.state, e.tool, e.amount_minor, e.currency, e.recorded_at, e.undo_of_id,
+       e.state = 'in doubt' OR e.state = 'pending' AND (e.open_sends > 0 OR e.forgotten_since IS NOT NULL)
 FROM about JOIN durable_effect e ON e.id = about.id ORDER BY e.id DESC
 """
-_NAMES = ("id", "key", "state", "tool", "amount_minor", "currency", "recorded_at", "undo_of_id")
+_NAMES = ("id", "key", "state", "tool", "amount_minor", "currency", "recorded_at", "undo_of_id", "unknown")
 
 
 def about_the_same(user: Any, gate: Gate) -> dict[str, Any] | None:
@@ -66,13 +68,32 @@ def moved(rows: list[dict[str, Any]]) -> dict[str, int]:
     return sums
 
 
+def unknown(rows: list[dict[str, Any]], *, undos: bool) -> dict[str, int]:
+    """What may have been moved, or with `undos` given back, in minor units by currency: the vendor may have a request
+    of which nobody knows yet what became of it.
+    """
+    sums: dict[str, int] = {}
+    for row in rows:
+        if row["unknown"] and row["amount_minor"] is not None and (row["undo_of_id"] is not None) is undos:
+            sums[row["currency"]] = sums.get(row["currency"], 0) + row["amount_minor"]
+    return sums
+
+
 def _words(rows: list[dict[str, Any]], *, cut: bool) -> str:
     if not rows:
         return ""
-    sums = [words.money(minor, currency) for currency, minor in sorted(moved(rows).items())]
+    sums, may, back = moved(rows), unknown(rows, undos=False), unknown(rows, undos=True)
+    told = [f"{_money(sums) or 'No money'} moved"] if sums or not may else []
+    told += [f"{_money(may)} may have moved"] if may else []
+    told += [f"{_money(back)} may have been given back"] if back else []
     applied = sum(row["state"] == EffectState.APPLIED for row in rows)
     of = f"the newest {READ}" if cut else str(len(rows))
-    return f"{' and '.join(sums) or 'No money'} moved; {applied} of {of} applied."
+    in_doubt = f", {number} not known yet" if (number := sum(row["unknown"] for row in rows)) else ""
+    return f"{', '.join(told)}; {applied} of {of} applied{in_doubt}."
+
+
+def _money(sums: Mapping[str, int]) -> str:
+    return " and ".join(words.money(minor, currency) for currency, minor in sorted(sums.items()))
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from approvals import payload
 from approvals.models import Gate
 from approvals.queries import earlier, pages
 from durable import present
+from durable.clock import db_now
 from durable.models import Effect
 from durable.tools import tool
 from durable.vendor import Call, Receipt
@@ -214,6 +215,36 @@ def test_what_was_moved_before_is_summed_and_all_of_it_is_one_link_away(sign_in:
     assert history["title"] == "Besides this, for order 8812"
     assert history["words"] == "150.00 EUR moved; 1 of 2 applied."
     assert [link["href"] for link in history["links"]] == [f"{reverse('ledger')}?q=8812"]
+
+
+@pytest.mark.parametrize(
+    ("now", "says"),
+    [
+        ({"state": "in doubt"}, "150.00 EUR may have moved; 0 of 1 applied, 1 not known yet."),
+        (
+            {"state": "pending", "open_sends": 1},
+            "150.00 EUR may have moved; 0 of 1 applied, 1 not known yet.",
+        ),
+        ({"state": "pending", "open_sends": 0}, "No money moved; 0 of 1 applied."),
+        ({"state": "failed"}, "No money moved; 0 of 1 applied."),
+    ],
+)
+def test_that_no_money_moved_is_said_only_where_it_is_known(
+    now: dict[str, Any], says: str, sign_in: SignIn
+) -> None:
+    other, gate = factories.gate(amount="150"), factories.gate(amount="184.50")
+    Effect.objects.filter(pk=other.effect_id).update(sends=1, first_sent_at=db_now(), **now)
+    page = sign_in(factories.person("alice")).get(reverse("gate", args=[gate.pk]))
+    assert page.context["history"]["words"] == says
+
+
+def test_money_whose_undo_is_in_doubt_may_have_been_given_back(sign_in: SignIn) -> None:
+    paid, undo, gate = (factories.gate(amount=amount) for amount in ("150", "150", "184.50"))
+    Effect.objects.filter(pk=paid.effect_id).update(state="applied")
+    Effect.objects.filter(pk=undo.effect_id).update(state="in doubt", undo_of=paid.effect_id)
+    page = sign_in(factories.person("alice")).get(reverse("gate", args=[gate.pk]))
+    words = "150.00 EUR moved, 150.00 EUR may have been given back; 1 of 2 applied, 1 not known yet."
+    assert page.context["history"]["words"] == words
 
 
 def test_money_that_was_given_back_is_not_money_that_was_moved() -> None:
