@@ -45,6 +45,15 @@ def stale(gate: Gate, *, shown: str) -> Stale:
     return Stale(f"{what}. It is round {newest.round} now; look at it and decide anew.", newest.pk, found)
 
 
+#: In which states of the gate what a person has said is still what holds: a yes may have become void since.
+_HOLDS = {
+    Verdict.APPROVE: {GateState.APPROVED},
+    Verdict.REJECT: {GateState.REJECTED},
+    Verdict.EDIT: {GateState.SUPERSEDED},
+    Verdict.LATE_REFUSAL: {GateState.EXPIRED, *LIVE},
+}
+
+
 def lost(person: User, gate: Gate, verdict: Verdict, over: str = "") -> Conflict:
     """Return the refusal for an answer to a gate that is over, in words that name the winner.
 
@@ -58,7 +67,11 @@ def lost(person: User, gate: Gate, verdict: Verdict, over: str = "") -> Conflict
         .first()
     )
     own = Decision.objects.filter(gate=gate, person=person, verdict__in=FINAL_VALUES).first()
-    if own is not None and own.verdict in (verdict, Verdict.LATE_REFUSAL):
+    if (
+        own is not None
+        and own.verdict in (verdict, Verdict.LATE_REFUSAL)
+        and gate.state in _HOLDS[Verdict(own.verdict)]
+    ):
         return Decided(f"Already {PAST[Verdict(own.verdict)]} by you at {moment(own.at)}.", again=True)
     if gate.state == GateState.SUPERSEDED:
         return stale(gate, shown=gate.digest)
@@ -66,6 +79,9 @@ def lost(person: User, gate: Gate, verdict: Verdict, over: str = "") -> Conflict
         who = "you" if decision.person_id == person.pk else name(decision.person)
         verb = PAST[Verdict(decision.verdict)]
         return Decided(f"Nothing was recorded: it was already {verb} by {who} at {moment(decision.at)}.")
+    if decision is not None and decision.verdict == Verdict.APPROVE and gate.state == GateState.EXPIRED:
+        yes = f"the approval by {name(decision.person)} at {moment(decision.at)} was not used in time"
+        return Decided(f"Nothing was recorded: {yes}, and expired. It was not executed.")
     return Decided(
         f"Nothing was recorded: {over if over and GateState(gate.state) in LIVE else _over(gate)}."
     )

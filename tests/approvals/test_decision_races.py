@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from approvals.errors import Decided, Expired, Refused, Stale
+from approvals.gatekeeper import Gatekeeper
 from approvals.models import Decision, Gate
 from approvals.states import Verdict
 from durable import answers, faults, runs, vault
@@ -40,6 +41,41 @@ def test_a_second_click_is_told_that_it_was_the_first() -> None:
         answer(alice, gate)
     assert refused.value.again
     assert Decision.objects.count() == 1 and refusals(gate) == []
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("expired", r"the approval by Alice at \d\d:\d\d:\d\d UTC was not used in time, and expired"),
+        ("withdrawn", "it was withdrawn"),
+    ],
+)
+@pytest.mark.parametrize("who", ["alice", "bob"])
+def test_who_approves_again_what_has_become_void_is_told_that_it_is_void(
+    who: str, how: str, says: str
+) -> None:
+    people, gate = {name: factories.person(name) for name in ("alice", "bob")}, factories.gate()
+    answer(people["alice"], gate)
+    Gatekeeper().close(gate.effect, how)
+    with pytest.raises(Decided, match=says) as refused:
+        answer(people[who], gate)
+    assert not refused.value.again and "Already" not in str(refused.value)
+
+
+def test_who_approves_again_a_round_that_was_superseded_is_led_to_the_new_one() -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    answer(alice, gate)
+    Gatekeeper().close(gate.effect, "superseded")
+    with pytest.raises(Stale, match="look at it and decide anew"):
+        answer(alice, gate)
+
+
+def test_a_second_click_on_an_edit_is_told_that_it_was_the_first() -> None:
+    alice, gate = factories.person("alice"), factories.gate()
+    answer(alice, gate, EDIT, args={"order": "8812", "amount": "150", "currency": "EUR"})
+    with pytest.raises(Decided, match=r"^Already edited by you at") as refused:
+        answer(alice, gate, EDIT, args={"order": "8812", "amount": "150", "currency": "EUR"})
+    assert refused.value.again
 
 
 def test_a_change_of_mind_is_told_what_was_said_before() -> None:
