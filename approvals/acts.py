@@ -14,7 +14,7 @@ from approvals.capabilities import Capability
 from approvals.queries import run as one_run
 from approvals.run_forms import CancelForm, ForkForm, SkipForm, StateForm, SteerForm
 from durable.models import Run
-from durable.states import ENDED, ENDING, RunState, WaitKind
+from durable.states import ENDED, ENDING, OPEN, RunState, WaitKind
 
 _FORWARD = frozenset({RunState.QUEUED, RunState.RUNNING, RunState.SUSPENDED})
 _UNDOABLE = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED})
@@ -26,8 +26,8 @@ class Situation:
 
     state: RunState
     held: bool
-    stuck: bool  # a person must look, and about no effect in doubt: that one needs a verdict first
-    in_doubt: bool
+    stuck: bool  # a person must look, and about no effect
+    in_doubt: bool  # the vendor may have an effect of it that is not settled: that one needs a verdict first
     driven: bool = False  # a worker has it
 
     @property
@@ -100,11 +100,10 @@ ACTS: tuple[Act, ...] = (
 def situation(found: one_run.Read) -> Situation:
     """How the run of a page stands."""
     attention = [wait for wait in found.open_waits if wait["kind"] == WaitKind.ATTENTION]
-    doubts = [wait for wait in attention if wait["effect__key"]]
+    stuck = any(wait["effect__key"] is None for wait in attention)  # an alarm keeps no run from going on
+    doubt = bool(found.tally.some(OPEN, unanswered=True))
     run = found.run
-    return Situation(
-        RunState(run.state), run.held, len(attention) > len(doubts), bool(doubts), run.lease_until is not None
-    )
+    return Situation(RunState(run.state), run.held, stuck, doubt, run.lease_until is not None)
 
 
 def offered(

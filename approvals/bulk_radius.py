@@ -16,7 +16,7 @@ from approvals.queries import words
 from durable import tools
 from durable.errors import InterlockError
 from durable.models import Effect, Run, Wait
-from durable.states import EffectState, RunState, WaitKind, WaitState
+from durable.states import OPEN, EffectState, RunState, WaitKind, WaitState
 
 _E = EffectState
 _UNANSWERED = Q(open_sends__gt=0) | Q(state=_E.IN_DOUBT.value) | Q(forgotten_since__isnull=False)
@@ -36,14 +36,12 @@ class _Group:
 
 
 def outlooks(kind: BulkKind, ids: Sequence[int]) -> dict[int, str]:
-    """Why the act does not fit each of the runs, empty where it does; two queries for all."""
-    stuck: set[int] = set()
-    doubt: set[int] = set()
-    waits = Wait.objects.filter(
-        run_id__in=ids, state=WaitState.OPEN.value, kind=WaitKind.ATTENTION.value
-    ).values_list("run_id", "effect_id")
-    for run, effect in waits:
-        (doubt if effect else stuck).add(run)  # of an effect: that needs a verdict
+    """Why the act does not fit each of the runs, empty where it does; three queries for all."""
+    waits = Wait.objects.filter(state=WaitState.OPEN.value, kind=WaitKind.ATTENTION.value, effect=None)
+    unsettled = Effect.objects.filter(_UNANSWERED, state__in=[state.value for state in OPEN])
+    stuck, doubt = (
+        set(found.filter(run_id__in=ids).values_list("run_id", flat=True)) for found in (waits, unsettled)
+    )
     return {
         pk: kind.outlook(Situation(RunState(state), held, pk in stuck, pk in doubt))
         for pk, state, held in Run.objects.filter(pk__in=ids).values_list("pk", "state", "held")

@@ -11,6 +11,8 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
+from approvals import bulk_radius
+from approvals.bulk_acts import kind
 from durable import plan, runs, waits
 from durable.models import Effect, LedgerEvent, Run
 from durable.states import Attention, RunState
@@ -55,6 +57,33 @@ def kinds(run: Run) -> list[str]:
         .order_by("no")
         .values_list("kind", flat=True)
     )
+
+
+def with_effect(run: Run, **now: Any) -> Effect:
+    """An effect of the run, which stands so."""
+    made = factories.propose(factories.running(), order="1", amount="5", currency="EUR")
+    Effect.objects.filter(pk=made.pk).update(run=run, **now)
+    return Effect.objects.get(pk=made.pk)
+
+
+def test_an_alarm_about_a_settled_effect_takes_no_act_from_a_run_at_rest(sign_in: SignIn) -> None:
+    run, olga = stuck(), sign_in(factories.person("olga"))
+    done = with_effect(run, state="applied", receipt_id="po_1", applied_no=3)
+    before = {act["id"] for act in acts(olga, run)}
+    with transaction.atomic():
+        alarm = {"alarm": True}
+        waits.open_attention(lock_run(run.ref), Attention.CONFLICT, "late", effect=done, evidence=alarm)
+    assert {"skips", "state", "retries"} <= before == {act["id"] for act in acts(olga, run)}
+    for name in ("retries", "holds"):
+        assert bulk_radius.outlooks(kind(name), [run.pk]) == {run.pk: ""}
+    skip = next(act for act in acts(olga, run) if act["id"] == "skips")
+    assert olga.post(skip["url"], {**skip["hidden"], "reason": "seen"}).status_code == 303
+
+
+def test_an_effect_that_the_vendor_may_have_takes_skip_and_edit_from_a_run_at_rest(sign_in: SignIn) -> None:
+    run, olga = stuck(), sign_in(factories.person("olga"))
+    with_effect(run, state="pending", sends=1, open_sends=1)
+    assert not {"skips", "state"} & {act["id"] for act in acts(olga, run)}
 
 
 def test_a_stuck_run_offers_what_fits_to_operators_alone(sign_in: SignIn) -> None:
