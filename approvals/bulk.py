@@ -65,7 +65,7 @@ def draft(person: User, act: str, *, query: RunQuery | None, refs: Sequence[str]
         raise Invalid("q", f"finds more than {MOST:,} runs; narrow it, and act on the rest afterwards")
     outlooks = bulk_radius.outlooks(wanted, ids)
     with committing("command"):
-        BulkAct.objects.filter(person=person, state=BulkState.DRAFTED.value).delete()
+        _drop_drafts(person)
         bulk = BulkAct.objects.create(
             person=person, act=wanted.name, query="" if query is None else str(query), total=len(ids)
         )
@@ -75,6 +75,13 @@ def draft(person: User, act: str, *, query: RunQuery | None, refs: Sequence[str]
         bulk.radius = bulk_radius.shown(wanted, bulk, outlooks.values())
         bulk.save(update_fields=["radius"])
     return bulk
+
+
+def _drop_drafts(person: User) -> None:
+    """Delete what the person has drafted and not started. Locked first: what is started meanwhile is none of them."""
+    drafts = BulkAct.objects.filter(person=person, state=BulkState.DRAFTED.value)
+    locked = list(drafts.select_for_update().values_list("pk", flat=True))
+    BulkAct.objects.filter(pk__in=locked).delete()
 
 
 def again(person: User, pk: int) -> BulkAct:
@@ -96,13 +103,23 @@ def get(person: User, pk: int) -> BulkAct:
     return found
 
 
+def _locked(pk: int) -> BulkAct:
+    """Lock an act. Raises Conflict where its draft has been dropped since it was looked at."""
+    bulk = BulkAct.objects.select_for_update().filter(pk=pk).first()
+    if bulk is None:
+        raise Conflict(
+            "This draft is gone: you have drafted another act meanwhile, and only the newest is kept"
+        )
+    return bulk
+
+
 def start(person: User, pk: int, reason: str) -> BulkAct:
     """Let workers begin. Raises Refused, Invalid without a reason, or Conflict where it has begun already."""
     _check(person)
     check_actor(access.actor(person), reason)
     get(person, pk)
     with committing("command"):
-        bulk = BulkAct.objects.select_for_update().get(pk=pk)
+        bulk = _locked(pk)
         if bulk.state != BulkState.DRAFTED:
             raise Conflict("It has been started already; this page shows how far it is")
         now = Clock()
@@ -118,7 +135,7 @@ def stop(person: User, pk: int) -> None:
     _check(person)
     get(person, pk)
     with committing("command"):
-        bulk = BulkAct.objects.select_for_update().get(pk=pk)
+        bulk = _locked(pk)
         if bulk.state != BulkState.GOING:
             raise Conflict(f"It is {bulk.state}; there is nothing to stop")
         left = bulk.results.filter(outcome=Outcome.WAITING.value)

@@ -20,7 +20,7 @@ from approvals.run_query import parse
 from approvals.states import BulkState, Outcome
 from approvals.views import run_list
 from approvals.views.doors import SignedIn, door, query_text
-from durable.errors import Conflict, Invalid
+from durable.errors import Conflict, Invalid, NotFound
 
 TEMPLATE = "approvals/bulk_detail.html"
 
@@ -73,7 +73,10 @@ def starts(request: SignedIn, pk: int) -> HttpResponse:
             request, pk, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=f"Nothing was done: {error}."
         )
     except Conflict as error:
-        return _show(request, pk, status=HTTPStatus.CONFLICT, problem=f"{error}.")
+        try:
+            return _show(request, pk, status=HTTPStatus.CONFLICT, problem=f"{error}.")
+        except NotFound:  # its draft was dropped, so there is no page of it
+            return run_list.refused(request, f"Nothing was done: {error}.", status=HTTPStatus.CONFLICT)
     return htmx.see_other(request, reverse("bulk-act", args=[pk]))
 
 
