@@ -18,6 +18,7 @@ from approvals.visible import suspicious
 from durable import tools
 from durable.errors import Invalid
 from durable.money import parse as parse_money
+from durable.text import load_json, mend
 
 _LOCALE = "en-GB"
 #: What may be answered to several gates at once: neither edits nor questions are alike.
@@ -121,9 +122,10 @@ class BulkDraftForm(forms.Form):
     again = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
 
     def clean(self) -> dict[str, Any]:
-        """The ids of the ticked runs come as they are: those that no run has are not found."""
+        """The ids of the ticked runs, such that a database can look for them: those that no run has are not found."""
         data = super().clean() or self.cleaned_data
-        data["run"] = self.data.getlist("run")[:200] if hasattr(self.data, "getlist") else []
+        ticked = self.data.getlist("run")[:200] if hasattr(self.data, "getlist") else []
+        data["run"] = [mend(ref) for ref in ticked]
         if not data.get("again") and not data.get("act"):
             self.add_error("act", "choose what to do with the runs")
         return data
@@ -220,7 +222,9 @@ class EditForm(forms.Form):
         return any(one.get("type") == "string" for one in [found, *found.get("anyOf", ())])
 
     def edited(self) -> dict[str, Any]:
-        """The arguments as they shall be. Raises Invalid naming `args.<name>`; call it on a valid form."""
+        """The arguments as they shall be. Raises Invalid naming `args.<name>`."""
+        for field, errors in self.errors.items():
+            raise Invalid(f"args.{field.removeprefix('arg-')}", str(errors[0]).rstrip("."))
         return {name: self._read(name, plain_lines(self.cleaned_data[f"arg-{name}"])) for name in self.args}
 
     def blame(self, refusal: Invalid) -> None:
@@ -242,9 +246,9 @@ class EditForm(forms.Form):
         if self._is_text(name):
             return text
         try:
-            return json.loads(text)
-        except ValueError:
-            raise Invalid(f"args.{name}", "must be JSON, such as 3, true, null or [1, 2]") from None
+            return load_json(text, f"args.{name}")
+        except Invalid as error:
+            raise Invalid(error.field, f"{error.rule}; such as 3, true, null or [1, 2]") from None
 
 
 def _warning(text: str) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 from django import forms
 
 from approvals.forms import ReasonForm, SeenField
+from durable.errors import Invalid
+from durable.text import load_json
 
 
 class SteerForm(ReasonForm):
@@ -18,7 +20,23 @@ class SteerForm(ReasonForm):
 
 
 class StateField(forms.JSONField):
-    """A working state as JSON, in lines that a person can read."""
+    """A working state as JSON, in lines that a person can read: what the engine's own door refuses is refused, with the
+    place.
+    """
+
+    def to_python(self, value: Any) -> Any:
+        """Return the value; None for an empty text."""
+        if value in self.empty_values or not str(value).strip():
+            return None
+        try:
+            return load_json(value, "")
+        except Invalid as error:
+            where = error.field.lstrip(".")
+            raise forms.ValidationError(f"{where}: {error.rule}" if where else error.rule) from None
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """What was typed, as it was typed."""
+        return data
 
     def prepare_value(self, value: Any) -> Any:
         if isinstance(value, str):

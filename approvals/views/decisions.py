@@ -100,9 +100,7 @@ def _sentence(refusal: Conflict) -> str:
 
 
 def _answer(form: DecisionForm, verdict: Verdict, edit: EditForm | None) -> Answer:
-    args = None
-    if edit is not None and edit.is_valid():
-        args = edit.edited()
+    args = None if edit is None else edit.edited()
     data = form.cleaned_data
     return Answer(verdict, data["digest"], data["round"], data["reason"], args)
 
