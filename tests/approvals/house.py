@@ -1,0 +1,168 @@
+"""A console with something on every page, and every address under which a page of it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.urls import reverse
+
+from approvals import bulk
+from approvals.models import BulkAct, Gate, RunView
+from approvals.queries import behind
+from durable import journal, waits
+from durable.clock import db_now
+from durable.models import Branch, Checkpoint, Effect, Message, Run
+from durable.models.fields import Clock
+from durable.states import Attention, EventKind, RunState
+from durable.transitions import lock_run
+from tests import factories
+from tests.approvals import addresses
+from tests.approvals.answering import APPROVE, ASK_BACK, REJECT, answer, edited
+from tests.approvals.test_compensation_page import partly
+from tests.approvals.test_pages import POSTS
+from tests.approvals.test_verdicts import doubtful
+
+PLAIN = "as agreed"
+
+
+@dataclass(frozen=True)
+class House:
+    """What there is, by the name of the argument with which an address names it."""
+
+    cast: Mapping[str, User]
+    gates: list[Gate]
+    runs: list[Run]
+    effects: list[Effect]
+    bulk: BulkAct
+
+    def pages(self) -> list[str]:
+        """Every address of the URLconf that is no act, and not there for strangers; a new one is among them by itself.
+
+        Raises KeyError for an argument of a kind that this house does not have.
+        """
+        values: dict[str, list[Any]] = {
+            "gate_id": [gate.pk for gate in self.gates],
+            "ref": [run.ref for run in self.runs],
+            "key": [effect.key for effect in self.effects],
+            "pk": [self.bulk.pk],
+            "name": list(behind.LISTS),
+        }
+        no_page = {*POSTS, "sign-in", "sign-out"}
+        return [address for name, address in addresses.every(values) if name not in no_page]
+
+
+def full(say: Callable[[str], str] = lambda plain: plain, **secret: str) -> House:
+    """Fill the console. `say` writes each text that comes from outside; `secret` are arguments of every pay-out."""
+    cast = factories.cast()
+    gates = [_asked(cast, say, **secret), _edited(cast, say, **secret), _irreversible(say)]
+    gates += [_gate(say, amount=amount) for amount in ("120", "130")]
+    Gate.objects.filter(pk=gates[-1].pk).update(decide_by=Clock() + timedelta(milliseconds=1))
+    decided = [_gate(say, amount="140", **secret), _gate(say, amount="150", **secret)]
+    answer(cast["alice"], decided[0], APPROVE, say("it fits"))
+    answer(cast["alice"], decided[1], REJECT, say("wrong order"))
+    doubt, (undone, paid) = doubtful(), partly()
+    Run.objects.filter(pk=undone.pk).update(ended_at=Clock())
+    Effect.objects.filter(pk=paid[0].pk).update(settled_at=Clock())
+    ended, failed, halted = _ended(say), _failed(say), _stuck(say)
+    RunView.objects.create(person=cast["olga"], name=say("mine")[:40], query="status:stuck")
+    acted = bulk.draft(cast["olga"], "holds", query=None, refs=[gates[3].effect.run.ref, ended.ref])
+    bulk.start(cast["olga"], acted.pk, say("night shift"))
+    bulk.carry_on(acted.pk)
+    every = [*gates, *decided]
+    runs = [gates[0].effect.run, doubt.run, undone, ended, failed, halted]
+    effects = [gates[0].effect, decided[0].effect, doubt, paid[0]]
+    return House(cast, every, runs, effects, BulkAct.objects.get(pk=acted.pk))
+
+
+def _asked(cast: Mapping[str, User], say: Callable[[str], str], **secret: str) -> Gate:
+    """A gate at which a reviewer has asked back."""
+    gate = _gate(say, **secret)
+    answer(cast["alice"], gate, ASK_BACK, say("which order?"))
+    gate.refresh_from_db()
+    return gate
+
+
+def _edited(cast: Mapping[str, User], say: Callable[[str], str], **secret: str) -> Gate:
+    """The second round of a gate, with what was edited."""
+    return edited(_gate(say, **secret), cast["bob"])
+
+
+def _gate(say: Callable[[str], str], amount: str = "184.50", **more: str) -> Gate:
+    """A gate over a pay-out of a run that somebody outside has named, with a small order of its own."""
+    claim = factories.running(say("customer desk"), agent=say("desk"))
+    Run.objects.filter(pk=claim.run_id).update(input={"order": say("8812")})
+    effect = factories.propose(
+        claim, order=say("8812"), amount=amount, currency="EUR", note=say(PLAIN), **more
+    )
+    factories.suspend(claim)
+    return Gate.objects.select_related("effect__run", "wait").get(effect=effect)
+
+
+def _irreversible(say: Callable[[str], str]) -> Gate:
+    claim = factories.running(agent=say("desk"))
+    letter = factories.propose(claim, factories.post_letter, to="ann@example.com", text=say("Dear Ann"))
+    factories.suspend(claim)
+    return Gate.objects.select_related("effect__run").get(effect=letter)
+
+
+def _ended(say: Callable[[str], str]) -> Run:
+    """A run that has done something, said something, kept checkpoints, and left a result."""
+    claim = factories.running(say("shop"), agent=say("desk"))
+    run = Run.objects.get(pk=claim.run_id)
+    branch = Branch.objects.get(pk=run.branch_id)
+    factories.propose(claim, order="8813", amount="20", currency="EUR")
+    texts = [say("One cushion is stained."), {"tool": say("fetch_order"), "order": say("8813")}]
+    for no, content in enumerate(texts, start=1):
+        Message.objects.create(branch=branch, no=no, role=say("customer"), content=content)
+    for version in (1, 2, 3):
+        _reached(run, version, {"order": say("8813"), "seen": version})
+    journal.record(run, EventKind.RESUMED, actor="w1:17")
+    Run.objects.filter(pk=run.pk).update(
+        state=RunState.COMPLETED.value, ended_at=Clock(), lease_until=None, version=3, message_count=len(texts),
+        result={"note": say(PLAIN)}, input={"order": say("8813")},
+    )  # fmt: skip
+    return Run.objects.get(pk=run.pk)
+
+
+def _reached(run: Run, version: int, state: dict[str, Any]) -> None:
+    Checkpoint.objects.create(
+        run=run, version=version, kind="step", step="look", visit=version, next_step="pay", next_visit=1, attempt=1,
+        state=state, state_version=version, progress={"look": version}, branch_id=run.branch_id, message_count=version,
+    )  # fmt: skip
+
+
+def _failed(say: Callable[[str], str]) -> Run:
+    """A run that has failed on words from outside."""
+    claim = factories.running()
+    Run.objects.filter(pk=claim.run_id).update(
+        state=RunState.FAILED.value, ended_at=Clock(), lease_until=None, error=say("the parcel is lost")
+    )
+    return Run.objects.get(pk=claim.run_id)
+
+
+def _stuck(say: Callable[[str], str]) -> Run:
+    """A run before a person, with a reason in words from outside."""
+    claim = factories.running()
+    with transaction.atomic():
+        waits.open_attention(lock_run(claim.run_ref), Attention.RETRIES, say("It failed three times."))
+    return factories.suspend(claim)
+
+
+def lists_beyond() -> list[str]:
+    """Addresses of lists by a search, a filter and a cursor: what stands in the query, no URLconf knows."""
+    later = f"1_{db_now().isoformat()}_1"
+    found = {
+        "runs": ("q=8812", "q=status:stuck", "after=999999", "before=1"),
+        "ledger": ("q=8812", "q=8812&state=gated", "after=999999"),
+        "gates": (f"after={later}",),
+        "compensation": ("state=partly+compensated",),
+        "home": ("period=7d",),
+        "run-suggestions": ("q=agent:",),
+    }
+    moved = f"{reverse('behind', args=['moved'])}?currency=EUR"
+    return [moved, *(f"{reverse(name)}?{query}" for name, queries in found.items() for query in queries)]
