@@ -44,14 +44,12 @@ def page(
     286 after this last fragment: nothing of what it shows will change any more.
     """
     if not wants_fragment(request):
-        answer = render(request, template, dict(context), status=status)
-    elif version and unchanged(request, version):
+        return render(request, template, dict(context), status=status)
+    if version and unchanged(request, version):
         return not_modified()
-    else:
-        answer = render(request, f"{template}#{fragment}", dict(context), status=status)
-        if ended and status == HTTPStatus.OK:
-            answer.status_code = HttpResponseStopPolling.status_code
-    patch_vary_headers(answer, ["HX-Request"])
+    answer = render(request, f"{template}#{fragment}", dict(context), status=status)
+    if ended and status == HTTPStatus.OK:
+        answer.status_code = HttpResponseStopPolling.status_code
     return answer
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.urls import Resolver404, resolve
+from django.utils.cache import patch_vary_headers
 
 from approvals import access, catalogue
 from approvals.capabilities import Capability
@@ -51,9 +52,11 @@ def door(*methods: str, needs: Capability | None = None) -> Callable[[View], Cal
                 raise Http404("no such address")  # no database could hold it
             catalogue.load()
             try:
-                return view(cast(SignedIn, request), *args, **kwargs)
+                answer = view(cast(SignedIn, request), *args, **kwargs)
             except NotFound as error:
                 raise Http404(str(error)) from None
+            patch_vary_headers(answer, ["HX-Request"])  # one address brings a page, or a part of it
+            return answer
 
         guarded.methods = allowed  # type: ignore[attr-defined]  # for `_elsewhere`
         return guarded

@@ -10,7 +10,6 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.cache import patch_vary_headers
 
 from approvals import access, differences, gate_radius, htmx, opened
 from approvals.capabilities import Capability
@@ -35,9 +34,7 @@ def gates(request: SignedIn) -> HttpResponse:
     if queue["ids"]:
         first = access.get_gate(request.user, queue["ids"][0])
         context |= one_gate.detail(request.user, first, queue) | forms(request.user, first)
-    answer = render(request, "approvals/gate_list.html", context)
-    patch_vary_headers(answer, ["HX-Request"])
-    return answer
+    return render(request, "approvals/gate_list.html", context)
 
 
 @door("GET")
@@ -55,9 +52,7 @@ def facts(request: SignedIn, gate_id: int) -> HttpResponse:
     if not htmx.wants_fragment(request):
         return show(request, found, read=True)
     context = one_gate.facts(found, read=True) | {"gate": {"id": found.pk}, "now": db_now()}
-    answer = render(request, "approvals/_facts.html", context)
-    patch_vary_headers(answer, ["HX-Request"])
-    return answer
+    return render(request, "approvals/_facts.html", context)
 
 
 def _told(request: SignedIn, gate_id: int | None = None) -> HttpResponse:
@@ -68,9 +63,7 @@ def _told(request: SignedIn, gate_id: int | None = None) -> HttpResponse:
     base = request.GET.get("from") or request.GET.get("seen", "")
     found = None if gate_id is None else access.get_gate(request.user, gate_id)
     context = news.told(request.user, base, current, found) | {"gate_id": gate_id}
-    answer = render(request, "approvals/_news.html", context)
-    patch_vary_headers(answer, ["HX-Request"])
-    return answer
+    return render(request, "approvals/_news.html", context)
 
 
 def show(
@@ -94,9 +87,7 @@ def show(
         if again is not None:
             context["acts"].remove(again)
             context["again"] = again | {"said": request.POST.get("reason", "")}
-    answer = render(request, "approvals/gate_detail.html", context, status=status)
-    patch_vary_headers(answer, ["HX-Request"])
-    return answer
+    return render(request, "approvals/gate_detail.html", context, status=status)
 
 
 def forms(user: User, found: Gate, edit: EditForm | None = None) -> dict[str, Any]:

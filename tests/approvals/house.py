@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.test import Client
+from django.test.utils import override_settings
 from django.urls import reverse
 
 from approvals import bulk
@@ -39,6 +42,12 @@ class House:
     runs: list[Run]
     effects: list[Effect]
     bulk: BulkAct
+
+    def signs_in(self, who: str) -> Client:
+        """A browser in which one of the cast has signed in."""
+        client = Client()
+        client.force_login(self.cast[who])
+        return client
 
     def pages(self) -> list[str]:
         """Every address of the URLconf that is no act, and not there for strangers; a new one is among them by itself.
@@ -151,6 +160,18 @@ def _stuck(say: Callable[[str], str]) -> Run:
     with transaction.atomic():
         waits.open_attention(lock_run(claim.run_ref), Attention.RETRIES, say("It failed three times."))
     return factories.suspend(claim)
+
+
+@contextmanager
+def apart(blocker: Any) -> Iterator[None]:
+    """For fixtures of a whole module: a database and tools as a test has them, and nothing left afterwards."""
+    atomic = transaction.atomic()
+    atomic._from_testcase = (
+        True  # as Django's own tests have it: what wants to be outermost takes it for that
+    )
+    with blocker.unblock(), override_settings(INTERLOCK_AGENTS=("tests.factories",)), atomic:
+        yield
+        transaction.set_rollback(True)
 
 
 def lists_beyond() -> list[str]:
