@@ -13,8 +13,8 @@ from django.db.models.functions import JSONObject
 from approvals import hands, memory
 from approvals.capabilities import PERMISSIONS, ROLES, Capability
 from approvals.errors import Refused
-from approvals.models import Gate
-from approvals.states import Verdict
+from approvals.models import Decision, Gate
+from approvals.states import LIVE_VALUES, Verdict
 from durable import doubts
 from durable.doubts import Said
 from durable.errors import NotFound
@@ -233,6 +233,23 @@ def _holding(capability: Capability) -> QuerySet[User]:
     by_group = Q(**{f"groups__permissions__{name}": value for name, value in held.items()})
     alone = Q(**{f"user_permissions__{name}": value for name, value in held.items()})
     return User.objects.filter(by_group | alone, is_active=True).distinct().order_by("username")
+
+
+def for_nobody(user: User | AnonymousUser) -> QuerySet[Gate]:
+    """The gates that wait although all who may decide have asked for the run, or edited what would be sent.
+
+    `eligible` says it of one gate and knows of every hand in it; this finds such gates among many.
+    """
+    theirs = Q(username__iexact=OuterRef("effect__run__requester"))
+    theirs |= Q(email__iexact=OuterRef("effect__run__requester"))
+    edits = Decision.objects.filter(
+        person=OuterRef("pk"),
+        verdict=Verdict.EDIT.value,
+        gate__effect=OuterRef(OuterRef("effect")),
+        round__lt=OuterRef(OuterRef("round")),
+    )
+    able = deciders().order_by().exclude(theirs).exclude(Exists(edits))
+    return gates(user).filter(~Exists(able), state__in=LIVE_VALUES)
 
 
 def eligible(gate: Gate) -> list[User]:

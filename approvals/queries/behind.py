@@ -126,6 +126,10 @@ LISTS: dict[str, List] = {
         "Asked back", "A reviewer has asked; an operator answers.", "gates", C.SEE_GATES,
         lambda user, *_: asked_back(user),
     ),
+    "for-nobody": List(
+        "Waiting for nobody", "All who may decide have asked for it or edited it. An admin must name somebody.",
+        "gates", C.SEE_GATES, lambda user, *_: access.for_nobody(user),
+    ),
     "decided": List(
         "Decided", "Approved and rejected by people.", "decisions", C.SEE_GATES,
         lambda _, now, period, __: trends.decided(period.start(now)),

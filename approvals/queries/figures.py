@@ -47,6 +47,7 @@ def read(user: User, now: datetime) -> dict[str, Any]:
             "hard": behind.irreversible(user),
             "expiring": behind.expiring(user, now),
             "asked back": behind.asked_back(user),
+            "for nobody": access.for_nobody(user),
         }
     if Capability.SEE_LEDGER in held:
         lists["doubt"] = doubts.in_doubt()
@@ -132,11 +133,13 @@ def _flight(found: dict[str, Any]) -> dict[str, Any]:
 def _waiting(found: dict[str, Any]) -> dict[str, Any]:
     hard = reverse("behind", args=["irreversible"])
     back = reverse("behind", args=["asked-back"])
+    alone = reverse("behind", args=["for-nobody"])
     return _figure(
         "Waiting for you" if found["decides"] else "Waiting for people",
         ("waits", "hand-stop"), found["gates"], reverse("gates"),
         (f"{pages.words(found['hard'])} irreversible", hard if found["hard"] else ""),
         (f"{pages.words(found['asked back'])} asked back" if found["asked back"] else "", back),
+        (f"{pages.words(found['for nobody'])} for nobody" if found["for nobody"] else "", alone),
     )  # fmt: skip
 
 

@@ -68,7 +68,8 @@ class House:
 def full(say: Callable[[str], str] = lambda plain: plain, **secret: str) -> House:
     """Fill the console. `say` writes each text that comes from outside; `secret` are arguments of every pay-out."""
     cast = factories.cast()
-    gates = [_asked(cast, say, **secret), _edited(cast, say, **secret), _irreversible(say)]
+    gates = [_asked(cast, say, **secret), edited(_gate(say, **secret), cast["bob"]), _irreversible(say)]
+    gates.append(edited(_gate(say, asks="alice"), cast["bob"]))  # neither of the two who may decide is left
     gates += [_gate(say, amount=amount) for amount in ("120", "130")]
     Gate.objects.filter(pk=gates[-1].pk).update(decide_by=Clock() + timedelta(milliseconds=1))
     decided = [_gate(say, amount="140", **secret), _gate(say, amount="150", **secret)]
@@ -79,7 +80,7 @@ def full(say: Callable[[str], str] = lambda plain: plain, **secret: str) -> Hous
     Effect.objects.filter(pk=paid[0].pk).update(settled_at=Clock())
     ended, failed, halted = _ended(say), _failed(say), _stuck(say)
     RunView.objects.create(person=cast["olga"], name=say("mine")[:40], query="status:stuck")
-    acted = bulk.draft(cast["olga"], "holds", query=None, refs=[gates[3].effect.run.ref, ended.ref])
+    acted = bulk.draft(cast["olga"], "holds", query=None, refs=[gates[4].effect.run.ref, ended.ref])
     bulk.start(cast["olga"], acted.pk, say("night shift"))
     bulk.carry_on(acted.pk)
     every = [*gates, *decided]
@@ -96,14 +97,11 @@ def _asked(cast: Mapping[str, User], say: Callable[[str], str], **secret: str) -
     return gate
 
 
-def _edited(cast: Mapping[str, User], say: Callable[[str], str], **secret: str) -> Gate:
-    """The second round of a gate, with what was edited."""
-    return edited(_gate(say, **secret), cast["bob"])
-
-
-def _gate(say: Callable[[str], str], amount: str = "184.50", **more: str) -> Gate:
+def _gate(
+    say: Callable[[str], str], amount: str = "184.50", asks: str = "customer desk", **more: str
+) -> Gate:
     """A gate over a pay-out of a run that somebody outside has named, with a small order of its own."""
-    claim = factories.running(say("customer desk"), agent=say("desk"))
+    claim = factories.running(asks if asks == "alice" else say(asks), agent=say("desk"))
     Run.objects.filter(pk=claim.run_id).update(input={"order": say("8812")})
     effect = factories.propose(
         claim, order=say("8812"), amount=amount, currency="EUR", note=say(PLAIN), **more

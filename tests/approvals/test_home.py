@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
+from approvals import access
 from approvals.charts import even, top
 from approvals.models import Decision, Gate
 from approvals.queries import behind, trends
@@ -21,6 +23,7 @@ from durable.models.fields import Clock
 from durable.states import Attention
 from durable.transitions import lock_run
 from tests import factories
+from tests.approvals.answering import edited
 from tests.approvals.conftest import SignIn
 from tests.approvals.test_pages import world
 
@@ -79,6 +82,30 @@ def test_each_number_of_the_first_page_opens_exactly_the_list_that_it_counted(si
             number = re.match(r"\d+", note["words"])
             if note["href"] and number:
                 assert listed(olga, note["href"]) == int(number[0]), note
+
+
+def test_a_gate_that_nobody_is_left_to_decide_stands_on_the_first_page_as_soon_as_it_is_so(
+    sign_in: SignIn,
+) -> None:
+    alice, bob, olga = factories.person("alice"), factories.person("bob"), factories.person("olga")
+    gates = [factories.gate("ALICE@example.com"), edited(factories.gate("bob"), alice), factories.gate()]
+
+    def told() -> set[int]:
+        notes = figures(sign_in(olga))["Waiting for people"]["notes"]
+        counted = [note for note in notes if "for nobody" in note["words"]]
+        found = {
+            row["gate_id"] for note in counted for row in sign_in(olga).get(note["href"]).context["rows"]
+        }
+        assert [note["words"] for note in counted] == ([f"{len(found)} for nobody"] if found else [])
+        return found
+
+    assert told() == {gates[1].pk}
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+    assert told() == {gates[0].pk, gates[1].pk}
+    alice.groups.clear()
+    assert told() == {gate.pk for gate in gates}
+    for gate in gates:
+        assert access.eligible(Gate.objects.select_related("effect__run").get(pk=gate.pk)) == []
 
 
 def test_what_is_in_doubt_is_not_counted_again_among_what_is_stuck(sign_in: SignIn) -> None:
