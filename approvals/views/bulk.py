@@ -39,8 +39,6 @@ def decide_alike(request: SignedIn, gate_id: int) -> HttpResponse:
     form = BulkForm(request.POST)
     if not form.is_valid():
         return _show(request, gate, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))
-    if not access.may(request.user, Capability.DECIDE):
-        return _show(request, gate, status=HTTPStatus.FORBIDDEN, problem="You may not decide at gates.")
     chosen = form.cleaned_data["gate"]
     try:
         gates = [access.get_gate(request.user, one.pk) for one in chosen]
@@ -55,9 +53,9 @@ def decide_alike(request: SignedIn, gate_id: int) -> HttpResponse:
         results.append(_answer(request, found, Answer(verdict, one.digest, one.round, words)))
     refused = [result for result in results if not result["done"]]
     if refused:
-        return _show(
-            request, gate, status=HTTPStatus.CONFLICT, results=results, chosen=[r["id"] for r in refused]
-        )
+        # Who may not decide at all has tried it all the same: the refusal of each is kept like any other.
+        status = HTTPStatus.CONFLICT if access.may(request.user, Capability.DECIDE) else HTTPStatus.FORBIDDEN
+        return _show(request, gate, status=status, results=results, chosen=[r["id"] for r in refused])
     lines = [f"Decided: {PAST[verdict]} {len(gates)}, {alike_gates.total(gates)} in sum."]
     lines += [f"{result['title']}, {result['key']}: {result['words']}" for result in results]
     messages.success(request, "\n".join(lines))
