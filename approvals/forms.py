@@ -12,6 +12,7 @@ from typing import Any
 from django import forms
 
 from approvals.decisions import MAX_WORDS
+from approvals.queries import alike
 from approvals.queries.verdict import AGAIN, HAPPENED, UNDO, VERDICTS
 from approvals.states import CHOICES, Verdict
 from approvals.visible import suspicious
@@ -83,6 +84,8 @@ class ChosenField(forms.MultipleChoiceField):
     def validate(self, value: Any) -> None:
         """Any gate may be named here: whether it may be answered, the command says."""
         forms.Field.validate(self, value)
+        if len(value) > alike.MOST:  # before any of them is looked for
+            raise forms.ValidationError(f"choose at most {alike.MOST} at once")
         if not all(self._TOKEN.fullmatch(token) for token in value) or len(set(value)) < len(value):
             raise forms.ValidationError("choose gates that this page shows, each once")
 

@@ -67,8 +67,6 @@ def listing(user: User, gate: Gate) -> list[dict[str, Any]]:
 
 def check(gates: Sequence[Gate]) -> None:
     """Raise Invalid where these may not be decided together, whatever page they were chosen on."""
-    if len(gates) > MOST:
-        raise Invalid("gate", f"choose at most {MOST} at once")
     kinds = {(one.effect.tool, one.effect.effect_class, one.effect.currency) for one in gates}
     if len(kinds) > 1 or not all(_may_be(one) for one in gates):
         raise Invalid("gate", "these are not alike: decide about each by itself")

@@ -7,7 +7,10 @@ from typing import Any
 from approvals.queries import pages
 from durable.models import Run
 from durable.sql import answers
+from durable.text import cut
 
+#: More than what a reader takes for one character is ever made of.
+_NEAR = 64
 #: Characters of one message on a page of many; its own page shows it whole.
 CUT = 6_000
 
@@ -43,11 +46,11 @@ def page(run: Run, *, after: int | None, before: int | None) -> dict[str, Any]:
 
 def whole(run: Run, no: int) -> dict[str, Any]:
     """One message in full; nothing where it is not there."""
-    rows = _read(run, no, no, "ASC", cut=None)
+    rows = _read(run, no, no, "ASC", most=None)
     return {"said": rows, "page": None}
 
 
-def _read(run: Run, low: int, high: int, order: str, *, cut: int | None = CUT) -> list[pages.Row]:
+def _read(run: Run, low: int, high: int, order: str, *, most: int | None = CUT) -> list[pages.Row]:
     where = {
         "branch": run.branch_id,
         "count": run.message_count,
@@ -55,12 +58,12 @@ def _read(run: Run, low: int, high: int, order: str, *, cut: int | None = CUT) -
         "high": max(min(high, _LAST), 0),
     }
     found = answers(_PAGE.format(order=order), where | {"limit": pages.PAGE})
-    return [_row(*row, cut=cut) for row in found]
+    return [_row(*row, most=most) for row in found]
 
 
-def _row(no: int, role: str, at: object, plainly: bool, text: str, *, cut: int | None) -> pages.Row:
-    long = cut is not None and len(text) > cut
-    shown = text[:cut] if long else text
+def _row(no: int, role: str, at: object, plainly: bool, text: str, *, most: int | None) -> pages.Row:
+    long = most is not None and len(text) > most
+    shown = _begin(text, most) if most is not None and long else text
     # What was cut is no JSON any more: it stands as the text that it is.
     return {
         "no": no,
@@ -70,3 +73,9 @@ def _row(no: int, role: str, at: object, plainly: bool, text: str, *, cut: int |
         "json": "" if plainly or long else text,
         "left": len(text) - len(shown),
     }
+
+
+def _begin(text: str, limit: int) -> str:
+    """As much of a text as fits, cut between what a reader sees as characters, of which the last few tell where."""
+    sure = limit - _NEAR
+    return text[:sure] + cut(text[sure : limit + _NEAR], _NEAR + 1).removesuffix("…")

@@ -29,11 +29,23 @@ WITH about AS MATERIALIZED (
     WHERE mine.effect_id = %(effect)s AND other.effect_id <> %(effect)s
     ORDER BY 1 DESC LIMIT {READ + 1}
 )
-SELECT e.id, e.key, e.state, e.tool, e.amount_minor, e.currency, e.recorded_at, e.undo_of_id,
+SELECT e.id, e.key, e.state, e.tool, e.amount_minor, e.currency, coalesce(e.settled_at, e.recorded_at),
+       e.undo_of_id, e.receipt_id,
        e.state = 'in doubt' OR e.state = 'pending' AND (e.open_sends > 0 OR e.forgotten_since IS NOT NULL)
 FROM about JOIN durable_effect e ON e.id = about.id ORDER BY e.id DESC
 """
-_NAMES = ("id", "key", "state", "tool", "amount_minor", "currency", "recorded_at", "undo_of_id", "unknown")
+_NAMES = (
+    "id",
+    "key",
+    "state",
+    "tool",
+    "amount_minor",
+    "currency",
+    "at",
+    "undo_of_id",
+    "receipt_id",
+    "unknown",
+)
 
 
 def about_the_same(user: Any, gate: Gate) -> dict[str, Any] | None:
@@ -103,7 +115,8 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
         "key": row["key"],
         "state": row["state"],
         "title": words.title(row["tool"], row["amount_minor"], row["currency"], undo=undo),
-        "at": row["recorded_at"],
+        "at": row["at"],
+        "receipt": row["receipt_id"],
     }
 
 

@@ -27,6 +27,7 @@ from django.core.validators import validate_email
 
 from durable import clock
 from durable.errors import InDoubt, NotSent, VendorError, VendorRefused
+from durable.text import cut
 from durable.vendor import Call, Receipt
 
 
@@ -120,7 +121,7 @@ def _meaning(error: Exception) -> VendorError:
         return InDoubt(f"the mail may have been taken: {type(error).__name__}")
     words = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
     if 500 <= code < 600:
-        return VendorRefused(f"smtp_{code}", words[:500])
+        return VendorRefused(f"smtp_{code}", cut(words, 500))
     if 400 <= code < 500:
         return NotSent(f"the mail server does not take it now ({code})")
     return InDoubt(f"the mail server answered {code}")

@@ -15,6 +15,7 @@ from django.conf import settings
 
 from durable.adapters import wire
 from durable.errors import CannotSay, InDoubt, NotSent, VendorError, VendorRefused
+from durable.text import cut
 
 STILL_OPEN = (408, 409)
 
@@ -59,7 +60,7 @@ def _read(reply: wire.Reply) -> dict[str, Any]:
         raise InDoubt(f"the shop answered {reply.status} and nothing that can be read")
     if 200 <= reply.status < 300:
         return body
-    code, message = body.get("error"), str(body.get("message", ""))[:500]
+    code, message = body.get("error"), cut(str(body.get("message", "")), 500)
     if 400 <= reply.status < 500 and reply.status not in STILL_OPEN and isinstance(code, str):
         raise VendorRefused(code, message)
     raise InDoubt(f"the shop answered {reply.status}: {message}")

@@ -24,6 +24,7 @@ from django.conf import settings
 
 from durable.adapters import wire
 from durable.errors import InDoubt, NotSent, VendorError, VendorRefused
+from durable.text import cut
 
 
 class Transport(stripe.HTTPClient):
@@ -74,7 +75,7 @@ def meaning(error: stripe.StripeError) -> VendorError:
     if not isinstance(body, dict):
         return InDoubt(f"Stripe answered {status} and nothing that can be read")
     code = str(body.get("code") or body.get("type") or status)
-    message = str(body.get("message") or "")[:500]
+    message = cut(str(body.get("message") or ""), 500)
     if isinstance(error, stripe.IdempotencyError) or body.get("type") == "idempotency_error":
         return InDoubt(f"idempotency_error: {message}", saved=status == 400)
     if status in (401, 403):

@@ -91,7 +91,7 @@ def failed(claim: Claim, effect: Effect, code: str, message: str) -> Effect:
                 effect,
                 EffectState.FAILED,
                 open_sends=0,
-                failure=f"{code}: {message}"[:500],
+                failure=cut(f"{code}: {message}", 500),
                 settled_at=Clock(),
                 next_look_at=None,
             )
