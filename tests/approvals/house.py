@@ -98,7 +98,7 @@ def _asked(cast: Mapping[str, User], say: Callable[[str], str], **secret: str) -
 
 
 def _gate(
-    say: Callable[[str], str], amount: str = "184.50", asks: str = "customer desk", **more: str
+    say: Callable[[str], str], amount: str = "184.50", asks: str = "customer desk", **more: Any
 ) -> Gate:
     """A gate over a pay-out of a run that somebody outside has named, with a small order of its own."""
     claim = factories.running(asks if asks == "alice" else say(asks), agent=say("desk"))
@@ -121,11 +121,10 @@ def _ended(say: Callable[[str], str]) -> Run:
     """A run that has done something, said something, kept checkpoints, and left a result."""
     claim = factories.running(say("shop"), agent=say("desk"))
     run = Run.objects.get(pk=claim.run_id)
-    branch = Branch.objects.get(pk=run.branch_id)
     factories.propose(claim, order="8813", amount="20", currency="EUR")
     texts = [say("One cushion is stained."), {"tool": say("fetch_order"), "order": say("8813")}]
     for no, content in enumerate(texts, start=1):
-        Message.objects.create(branch=branch, no=no, role=say("customer"), content=content)
+        Message.objects.create(branch=branch_of(run), no=no, role=say("customer"), content=content)
     for version in (1, 2, 3):
         _reached(run, version, {"order": say("8813"), "seen": version})
     journal.record(run, EventKind.RESUMED, actor="w1:17")
@@ -136,10 +135,16 @@ def _ended(say: Callable[[str], str]) -> Run:
     return Run.objects.get(pk=run.pk)
 
 
+def branch_of(run: Run) -> Branch:
+    """The conversation that a run leads."""
+    assert run.branch is not None
+    return run.branch
+
+
 def _reached(run: Run, version: int, state: dict[str, Any]) -> None:
     Checkpoint.objects.create(
         run=run, version=version, kind="step", step="look", visit=version, next_step="pay", next_visit=1, attempt=1,
-        state=state, state_version=version, progress={"look": version}, branch_id=run.branch_id, message_count=version,
+        state=state, state_version=version, progress={"look": version}, branch=branch_of(run), message_count=version,
     )  # fmt: skip
 
 
