@@ -1,8 +1,9 @@
 """Acts on many runs: drafted, shown, started by a person, and carried out one run at a time.
 
 Each run is acted on by the same command as on its own page, in a commit of its own that holds the outcome as well; the
-person's right is asked for at each run's turn. A kill loses nothing and repeats nothing: what has no outcome yet is
-still to be done, and any worker goes on with it.
+person's right is asked for at each run's turn. It runs what was shown: a run that no longer stands as it stood when the
+act was drafted refuses, and one that came to match later is none of its runs. A kill loses nothing and repeats nothing:
+what has no outcome yet is still to be done, and any worker goes on with it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 
 from celery import current_app
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Q
@@ -25,10 +27,10 @@ from approvals.models import BulkAct, BulkResult
 from approvals.queries import finding
 from approvals.run_query import RunQuery
 from approvals.states import BulkState, Outcome
-from durable import draining
+from durable import draining, standing
 from durable.beats import beside, committing, stating
 from durable.clock import elapsed
-from durable.errors import Conflict, InterlockError, Invalid, NotFound
+from durable.errors import Conflict, InterlockError, Invalid, Moved, NotFound
 from durable.models import Run
 from durable.models.fields import Clock
 from durable.runs import check_actor
@@ -38,9 +40,13 @@ log = logging.getLogger(__name__)
 TASK = "approvals.carry_on"
 #: So many runs one act may reach: it is looked at before it is started, and no one looks at more.
 MOST = 10_000
-#: A worker goes on for so long, then lets other work have its turn; one that is silent for a lease is replaced.
-STRETCH, LEASE = 10.0, timedelta(seconds=60)
+#: A worker goes on for so long, then lets other work have its turn.
+STRETCH = 10.0
+#: It says with each run that it is still there; where it is silent for so long, another one goes on.
+LEASE: timedelta = settings.LEASE_SECONDS
 _BATCH = 50
+#: What the row of a run says that no longer stands as it was shown.
+MOVED = "It has changed since it was shown to you, so nothing was done to it"
 
 
 class Overtaken(Conflict):
@@ -63,6 +69,7 @@ def draft(person: User, act: str, *, query: RunQuery | None, refs: Sequence[str]
         raise Invalid("run", "choose at least one run")
     if len(ids) > MOST:
         raise Invalid("q", f"finds more than {MOST:,} runs; narrow it, and act on the rest afterwards")
+    stood = standing.of_many(ids)  # first: what is then shown is never older than what the act is held to
     outlooks = bulk_radius.outlooks(wanted, ids)
     with committing("command"):
         _drop_drafts(person)
@@ -70,7 +77,13 @@ def draft(person: User, act: str, *, query: RunQuery | None, refs: Sequence[str]
             person=person, act=wanted.name, query="" if query is None else str(query), total=len(ids)
         )
         BulkResult.objects.bulk_create(
-            [BulkResult(bulk=bulk, run_id=pk, outlook=outlooks[pk]) for pk in ids], batch_size=1_000
+            [
+                BulkResult(
+                    bulk=bulk, run_id=pk, outlook=outlooks[pk], seen=getattr(stood[pk], wanted.act.part)
+                )
+                for pk in ids
+            ],
+            batch_size=1_000,
         )
         bulk.radius = bulk_radius.shown(wanted, bulk, outlooks.values())
         bulk.save(update_fields=["radius"])
@@ -85,10 +98,11 @@ def _drop_drafts(person: User) -> None:
 
 
 def again(person: User, pk: int) -> BulkAct:
-    """Draft the same act anew for the runs that refused it."""
+    """Draft the same act anew, as its runs stand now: for those that refused it, or all of one that is not started."""
     before = get(person, pk)
-    refused = before.results.filter(outcome=Outcome.REFUSED.value).values_list("run__ref", flat=True)
-    return draft(person, before.act, query=None, refs=list(refused))
+    drafted = before.state == BulkState.DRAFTED
+    found = before.results.filter(outcome=(Outcome.WAITING if drafted else Outcome.REFUSED).value)
+    return draft(person, before.act, query=None, refs=list(found.values_list("run__ref", flat=True)))
 
 
 def get(person: User, pk: int) -> BulkAct:
@@ -175,6 +189,10 @@ def _unheld() -> Q:
     return Q(state=BulkState.GOING.value) & (Q(lease_until=None) | Q(lease_until__lt=Clock()))
 
 
+def _lease(pk: int) -> None:
+    BulkAct.objects.filter(pk=pk, state=BulkState.GOING.value).update(lease_until=Clock() + LEASE)
+
+
 def _claim(pk: int) -> bool:
     with stating("command"):
         return bool(BulkAct.objects.filter(_unheld(), pk=pk).update(lease_until=Clock() + LEASE))
@@ -204,7 +222,9 @@ def _one(bulk: BulkAct, wanted: BulkKind, result: BulkResult) -> None:
     command: Callable[..., None] = wanted.command
     try:
         with beside(partial(_witness, bulk.pk, result.pk)):
-            command(result.run.ref, actor=access.actor(bulk.person), reason=bulk.reason)
+            command(result.run.ref, actor=access.actor(bulk.person), reason=bulk.reason, seen=result.seen)
+    except Moved:
+        _refused(result, MOVED)
     except (Overtaken, OperationalError, InterfaceError):
         raise  # another one's turn, or the database is away: nothing is known of this run
     except InterlockError as refusal:
@@ -219,6 +239,7 @@ def _refused(result: BulkResult, words: str) -> None:
         BulkResult.objects.filter(pk=result.pk, outcome=Outcome.WAITING.value).update(
             outcome=Outcome.REFUSED.value, words=words, at=Clock()
         )
+    _lease(result.bulk_id)
 
 
 def _witness(bulk_pk: int, result_pk: int) -> None:
@@ -232,6 +253,7 @@ def _witness(bulk_pk: int, result_pk: int) -> None:
     waiting = BulkResult.objects.filter(pk=result_pk, outcome=Outcome.WAITING.value)
     if not waiting.update(outcome=Outcome.DONE.value, at=Clock()):
         raise Overtaken("another worker was first")
+    _lease(bulk_pk)
 
 
 def _check(person: User) -> None:

@@ -136,13 +136,15 @@ class BulkAct(models.Model):
 class BulkResult(models.Model):
     """One run of a bulk act: how it stood when the act was drafted, and what became of the act on it.
 
-    `outlook` is why the act did not fit it then, empty where it did. The outcome is written in the act's own commit, so
-    that a run is acted on once, whatever is killed and begun again.
+    `outlook` is why the act did not fit it then, empty where it did; `seen` names how it stood (`durable.standing`):
+    where that has changed, nothing is done to it. The outcome is written in the act's own commit, so that a run is
+    acted on once, whatever is killed and begun again.
     """
 
     bulk = models.ForeignKey(BulkAct, models.CASCADE, related_name="results", db_index=False)
     run = models.ForeignKey(Run, models.PROTECT, related_name="+", db_index=False)
     outlook = models.TextField(default="")
+    seen = models.TextField()
     outcome = state_field(Outcome.WAITING)
     words = models.TextField(default="")
     at = models.DateTimeField(null=True)

@@ -7,17 +7,18 @@ the command compares it under the run's lock, so that nothing else is done than 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from durable.errors import Moved
 from durable.models import Run
-from durable.sql import answer
+from durable.sql import answers
 
 _STANDS = """
-SELECT r.state, r.held, r.attempt, r.version, r.step, c.no, encode(c.head, 'hex'),
+SELECT r.id, r.state, r.held, r.attempt, r.version, r.step, c.no, encode(c.head, 'hex'),
        (SELECT md5(string_agg(e.id || e.state, ' ' ORDER BY e.id)) FROM durable_effect e WHERE e.run_id = r.id)
 FROM durable_run r LEFT JOIN durable_chain c ON c.run_ref = r.ref
-WHERE r.id = %(run)s
+WHERE r.id = ANY(%(runs)s)
 """
 
 
@@ -52,9 +53,12 @@ class Standing:
 
 def of(run: Run) -> Standing:
     """Read how a run stands, in one statement. Read it before what a page shows: then it is never newer than that."""
-    row = answer(_STANDS, {"run": run.pk})
-    assert row is not None
-    return Standing(*row)
+    return of_many([run.pk])[run.pk]
+
+
+def of_many(ids: Iterable[int]) -> dict[int, Standing]:
+    """Read how each of these runs stands, in one statement; see `of`."""
+    return {pk: Standing(*row) for pk, *row in answers(_STANDS, {"runs": list(ids)})}
 
 
 def check(run: Run, seen: str | None, part: str = "whole") -> None:

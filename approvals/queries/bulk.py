@@ -14,6 +14,7 @@ from approvals.bulk_acts import kind
 from approvals.models import BulkAct, BulkResult
 from approvals.queries import pages, runs
 from approvals.states import BulkState, Outcome
+from durable import standing
 from durable.clock import db_now
 from durable.errors import Invalid
 
@@ -25,7 +26,18 @@ _LOOKS = {
     Outcome.REFUSED: "conflict",
     Outcome.SKIPPED: "skipped",
 }
-_RESULT = ("id", "run__ref", "run__agent", "run__state", "outlook", "outcome", "words", "at")
+_RESULT = (
+    "id",
+    "run_id",
+    "seen",
+    "run__ref",
+    "run__agent",
+    "run__state",
+    "outlook",
+    "outcome",
+    "words",
+    "at",
+)
 _ACT = ("id", "act", "query", "total", "state", "reason", "drafted_at", "person_id")
 _ORDER = (Outcome.REFUSED, Outcome.DONE, Outcome.WAITING, Outcome.SKIPPED)
 
@@ -67,6 +79,7 @@ def detail(
         after=after,
         before=before,
     )
+    moved = _moved(bulk, page.rows)
     over = bulk.total - counted[Outcome.WAITING] - counted[Outcome.SKIPPED]
     planned = bulk.total - counted[Outcome.SKIPPED]
     return {
@@ -79,7 +92,7 @@ def detail(
         "planned": planned,
         "counted": {outcome.name.lower(): number for outcome, number in counted.items()},
         "chips": _chips(bulk, counted, only),
-        "results": [_result(row) for row in page.rows],
+        "results": [_result(row) | {"moved": row["run_id"] in moved} for row in page.rows],
         "page": page.context(counted[Outcome(only)] if only else bulk.total),
         "ended": bulk.state in (BulkState.DONE, BulkState.STOPPED),
         "silent": _silent(bulk),
@@ -102,6 +115,16 @@ def _chips(bulk: BulkAct, counted: dict[Outcome, int], only: str) -> list[dict[s
         for value, word, number in shown
         if number or not value
     ]
+
+
+def _moved(bulk: BulkAct, rows: list[pages.Row]) -> set[int]:
+    """Which runs of a draft's page no longer stand as they stood when it was made; they would refuse the act."""
+    if bulk.state != BulkState.DRAFTED:
+        return set()
+    part = kind(bulk.act).act.part
+    stands = standing.of_many(row["run_id"] for row in rows if not row["outlook"])
+    seen = {row["run_id"]: row["seen"] for row in rows}
+    return {pk for pk, now in stands.items() if getattr(now, part) != seen[pk]}
 
 
 def _result(row: pages.Row) -> dict[str, Any]:
