@@ -164,7 +164,7 @@ def _shown(
         "reason": "required",
         "hidden": {"seen": getattr(found.stands, act.part)},
         # The reason has its place in the dialogue, and what was seen is not typed.
-        "fields": [field for field in form if field.name not in ("reason", "seen")],
+        "fields": [field for field in form if field.name not in ("reason", "seen", "shown")],
         "verb": act.verb or act.label,
     }
 

@@ -152,9 +152,12 @@ def _retry(scene: Scene) -> list[str]:
 def _ended_steps(scene: Scene) -> list[str]:
     """The steps that are not executed again, since a checkpoint says that they have ended."""
     done = scene.checkpoints[0]["progress"] if scene.checkpoints else {}
-    names = [step for step in done if step != scene.run.step]
-    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-    return [f"Not executed again: {', '.join(names[:LISTED])}{more}."] if names else []
+    return _not_again([step for step in done if step != scene.run.step], "Not executed again")
+
+
+def _not_again(steps: Sequence[str], text: str) -> list[str]:
+    more = f" and {len(steps) - LISTED} more" if len(steps) > LISTED else ""
+    return [f"{text}: {', '.join(steps[:LISTED])}{more}."] if steps else []
 
 
 def _goes_on_to_end(scene: Scene) -> list[str]:
@@ -222,6 +225,18 @@ def _fork(scene: Scene) -> list[str]:
     lines.append("Model calls after the checkpoint are made again, and their tokens spent again.")
     lines.append("It draws on what is left of this run's budget; nothing is reset.")
     return lines
+
+
+def of_fork(scene: Scene, point: Row, tokens: int, replaced: Sequence[str]) -> list[str]:
+    """What a fork from one checkpoint does; `tokens` were used since, `replaced` (input, state) is what was changed."""
+    lines = [f"It begins at step {point['next']}."]
+    if "state" in replaced:
+        lines.append("It begins with another working state, as shown above.")
+    if "input" in replaced:
+        lines.append("Steps from here on see another input, as shown above.")
+        lines += _not_again(list(point["progress"]), "Not executed again, so these saw the old input")
+    lines += _fork(scene)
+    return [*lines, f"Since this checkpoint {tokens:,} tokens were used."] if tokens > 0 else lines
 
 
 def _compensate(scene: Scene) -> list[str]:

@@ -10,6 +10,7 @@ from django import forms
 
 from approvals.forms import ReasonForm, SeenField
 from durable.errors import Invalid
+from durable.steering import KEPT
 from durable.text import load_json
 
 
@@ -18,11 +19,14 @@ class SteerForm(ReasonForm):
 
     seen = SeenField(24)
 
+    @property
+    def changes(self) -> bool:
+        """Whether it changes what a run works with, which takes a right of its own. Ask a valid form."""
+        return False
 
-class StateField(forms.JSONField):
-    """A working state as JSON, in lines that a person can read: what the engine's own door refuses is refused, with the
-    place.
-    """
+
+class PlainJson(forms.JSONField):
+    """Plain JSON, in lines that a person can read: what the engine's own door refuses is refused, with the place."""
 
     def to_python(self, value: Any) -> Any:
         """Return the value; None for an empty text."""
@@ -41,7 +45,7 @@ class StateField(forms.JSONField):
     def prepare_value(self, value: Any) -> Any:
         if isinstance(value, str):
             return value  # as it was typed
-        return json.dumps(value, ensure_ascii=False, indent=2, cls=self.encoder)
+        return pretty(value)
 
 
 class CancelForm(SteerForm):
@@ -62,15 +66,40 @@ class SkipForm(SteerForm):
         )
 
 
+def pretty(value: Any) -> str:
+    """Return plain JSON in lines that a person can read and change."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _lines(rows: int) -> forms.Textarea:
+    return forms.Textarea(attrs={"rows": rows, "spellcheck": "false", "class": "mono"})
+
+
 class ForkForm(SteerForm):
-    """A fork from a kept checkpoint, with its state or another one."""
+    """A fork from a kept checkpoint, with its state and its run's input, or others. Where a text is empty, as they are.
+
+    `shown` names what of them was changed when the person was shown the difference.
+    """
 
     version = forms.IntegerField(min_value=1, max_value=2**31 - 1, label="From the checkpoint")
-    state = StateField(
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false", "class": "mono"}),
-        label="State to begin with (JSON)",
-    )
+    input = PlainJson(required=False, widget=_lines(8), label="Input (JSON)")
+    state = PlainJson(required=False, widget=_lines(12), label="Working state (JSON)")
+    shown = forms.CharField(required=False, max_length=64)
+
+    @property
+    def changes(self) -> bool:
+        """Whether a state or an input is given, the same ones or others."""
+        return self.cleaned_data["state"] is not None or self.cleaned_data["input"] is not KEPT
+
+    def clean(self) -> dict[str, Any]:
+        """Tell an input that is null from none: null is one."""
+        data = super().clean() or self.cleaned_data
+        typed = {name for name in ("input", "state") if str(self.data.get(name, "")).strip()}
+        if "input" not in typed:
+            data["input"] = KEPT
+        if "state" in typed and "state" in data and data["state"] is None:
+            self.add_error("state", "must be an object")
+        return data
 
     def offer(self, checkpoints: Sequence[Mapping[str, Any]]) -> None:
         """Let people choose among the kept checkpoints (rows of the run's page) that something follows after."""
@@ -79,7 +108,8 @@ class ForkForm(SteerForm):
         self.fields["version"].widget = forms.Select(
             choices=[(point["version"], _from(point, newest - point["tokens"])) for point in going_on]
         )
-        del self.fields["state"]  # the fork's own page has room for it
+        self.fields["version"].help_text = "The list of checkpoints has a fork with another state or input."
+        del self.fields["input"], self.fields["state"]  # the fork's own page has room for them
 
 
 def _from(point: Mapping[str, Any], tokens: int) -> str:
@@ -90,6 +120,9 @@ def _from(point: Mapping[str, Any], tokens: int) -> str:
 class StateForm(SteerForm):
     """A run's working state as it shall be, as JSON."""
 
-    state = StateField(
-        widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}), label="Working state (JSON)"
-    )
+    state = PlainJson(widget=_lines(8), label="Working state (JSON)")
+
+    @property
+    def changes(self) -> bool:
+        """It does."""
+        return True

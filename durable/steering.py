@@ -6,13 +6,15 @@ say how the run stood when the person saw it (`seen`, from `standing`), and rais
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from django.db.models import Q
 
 from durable import answers, plan, runs, standing, vault, waits, wakeup
 from durable.beats import committing
 from durable.checkpoints import Snapshot, load, snapshot, write
+from durable.digest import canonical, digest
 from durable.errors import Conflict, Incompatible, Invalid, NotFound
 from durable.journal import record
 from durable.ledger import outcome
@@ -34,6 +36,17 @@ from durable.transitions import close_wait, lock_run, move_run
 
 _OPEN = [state.value for state in OPEN]
 _UNSETTLED = [state.value for state in UNSETTLED]
+#: In place of a fork's input: the one that its parent had. None is an input like any other.
+KEPT: Final[Any] = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a fork begins with, and which of it (`state`, `input`) is not its parent's."""
+
+    state: dict[str, Any]
+    input: Any
+    replaced: tuple[str, ...]
 
 
 def retry(run_ref: str, *, actor: str, reason: str, seen: str | None = None) -> None:
@@ -120,17 +133,17 @@ def fork(
     actor: str,
     reason: str,
     state: dict[str, Any] | None = None,
+    input: Any = KEPT,
     seen: str | None = None,
 ) -> Run:
     """Start a run from a kept checkpoint of a run that has ended or is held. Returns it, queued.
 
-    It begins with the checkpoint's state, or with another `state`, sees its parent's whole ledger and draws on what is
+    It begins with the checkpoint's state, or with another `state`, and with its parent's input, or with another
+    `input`, which the steps see that are executed from there on. It sees its parent's whole ledger and draws on what is
     left of its parent's budget. Raises Conflict while something of the parent is pending or in doubt, NotFound for a
-    checkpoint that is not kept, Invalid for a state that its agent would refuse.
+    checkpoint that is not kept, Invalid for a state or an input that its agent would refuse.
     """
     check_actor(actor, reason)
-    if state is not None:
-        _check_object(state)
     with committing("command"):
         parent = lock_run(run_ref)
         _may_fork(parent)
@@ -140,12 +153,10 @@ def fork(
         if not checkpoint.next_step:
             raise Conflict(f"checkpoint {version} of {run_ref} is its end; fork an earlier one")
         standing.check(parent, seen)
-        if state is not None:
-            _check_state(parent, state)
         old = snapshot(checkpoint)
-        replaced = state is not None and state != old.state
-        run = _copy(parent, checkpoint, old, actor, state)
-        body = {"version": version, "fork": run.ref} | ({"state": "replaced"} if replaced else {})
+        begins = beginning(parent, old.state, state, input)
+        run = _copy(parent, checkpoint, old, actor, begins)
+        body = {"version": version, "fork": run.ref, **dict.fromkeys(begins.replaced, "replaced")}
         record(parent, EventKind.FORKED, actor=actor, words=reason, body=body)
         record(
             run,
@@ -156,6 +167,27 @@ def fork(
         )
         wakeup.announce(run.ref)
     return run
+
+
+def beginning(
+    parent: Run, kept: dict[str, Any], state: dict[str, Any] | None = None, input: Any = KEPT
+) -> Beginning:
+    """Return what a fork would begin with: another state than the one that was `kept`, another input than the parent's.
+
+    Raises Invalid, naming the field, for what the parent's agent would refuse.
+    """
+    replaced = []
+    if state is not None:
+        _check_object(state)
+        _check_state(parent, state)
+        if canonical(state) != canonical(kept):
+            replaced.append("state")
+    taken = parent.input
+    if input is not KEPT:
+        taken = plan.get(parent.agent).check_input(input)
+        if canonical(taken) != canonical(parent.input):
+            replaced.append("input")
+    return Beginning(kept if state is None else state, taken, tuple(replaced))
 
 
 def _check_object(state: object) -> None:
@@ -182,15 +214,15 @@ def _may_fork(parent: Run) -> None:
         raise Conflict(f"{open_effect.key} is {open_effect.state}; settle it before forking {parent.ref}")
 
 
-def _copy(
-    parent: Run, checkpoint: Checkpoint, old: Snapshot, actor: str, state: dict[str, Any] | None
-) -> Run:
+def _copy(parent: Run, checkpoint: Checkpoint, old: Snapshot, actor: str, begins: Beginning) -> Run:
     branch = Branch.objects.create(parent_id=checkpoint.branch_id, base_count=checkpoint.message_count)
     run = Run.objects.create(
         ref=new_ref(),
         agent=parent.agent,
-        input=parent.input,
-        input_digest=parent.input_digest,
+        input=begins.input,
+        input_digest=digest({"agent": parent.agent, "input": begins.input}, "input")
+        if "input" in begins.replaced
+        else parent.input_digest,
         requester=actor,
         durability=parent.durability,
         budget_id=parent.budget_id,
@@ -199,9 +231,16 @@ def _copy(
         parent_version=checkpoint.version,
     )
     vault.create_key(run)
-    begins = old.state if state is None else state
     snap = Snapshot(
-        old.step, old.visit, begins, "", 0, old.progress, branch.pk, old.message_count, old.compaction_base
+        old.step,
+        old.visit,
+        begins.state,
+        "",
+        0,
+        old.progress,
+        branch.pk,
+        old.message_count,
+        old.compaction_base,
     )
     write(run, snap, CheckpointKind.FORK, attempt=0)
     return run

@@ -49,13 +49,19 @@ def one(run: Run, version: int) -> tuple[dict[str, Any], Any]:
 def between(run: Run, first: int, second: int) -> dict[str, Any]:
     """What differs between two checkpoints: the working state by path, and where the run stood. Raises NotFound."""
     (before, old), (after, new) = one(run, first), one(run, second)
+    facts = differences.compare(_facts(before), _facts(after))
+    heads = {"was": f"Version {first}", "now": f"Version {second}"}
+    return {"from": before, "to": after, "facts": facts, **heads, **compared(old, new)}
+
+
+def compared(old: Any, new: Any) -> dict[str, Any]:
+    """What differs between two states, by path, for _diff.html; what is too much is counted in `left`."""
     found = differences.compare(dict(_flat(old, "")), dict(_flat(new, "")))
-    listed = [
-        {"name": row.name or "the whole state", "shown": row.shown, "current": row.current, "how": _how(row)}
+    rows = [
+        {"name": row.name or "all of it", "shown": row.shown, "current": row.current, "how": _how(row)}
         for row in found[:LISTED]
     ]
-    facts = differences.compare(_facts(before), _facts(after))
-    return {"from": before, "to": after, "state": listed, "left": len(found) - len(listed), "facts": facts}
+    return {"rows": rows, "left": len(found) - len(rows)}
 
 
 def _how(row: Difference) -> str:

@@ -167,6 +167,9 @@ def _text(row: LedgerEvent, who: Mapping[str, str]) -> str:
             if body.get("proposed_by")
             else ""
         )
+    if row.kind == EventKind.FORKED:
+        others = [name for name in ("input", "state") if body.get(name) == "replaced"]
+        text += f", with another {' and another '.join(others)}" if others else ""
     if row.kind == EventKind.LEFT_IN_DOUBT:
         text += f" with {who.get(body.get('owner', ''), 'nobody')}"
     return text

@@ -16,20 +16,26 @@ from approvals import access, htmx
 from approvals.acts import ACTS
 from approvals.capabilities import Capability
 from approvals.forms import first_error
-from approvals.queries.pages import cursor
+from approvals.run_forms import SteerForm
+from approvals.views import fork as fork_page
 from approvals.views.doors import SignedIn, door
 from approvals.views.run import show
-from approvals.views.run_pages import fork_page
 from durable import runs, steering
 from durable.errors import InterlockError, Invalid, Moved
 from durable.models import Run
 
 #: Gets the run's id, the actor, and the form's values; returns the id of the run to show next.
 Command = Callable[[str, str, dict[str, Any]], str]
+#: Gets the request, the run and the form; returns a page to be looked at first, or None. May raise as commands do.
+Look = Callable[[SignedIn, Run, SteerForm], HttpResponse | None]
 
 
 def _command(
-    noun: str, done: str, command: Command, refuse: Callable[..., HttpResponse] = show
+    noun: str,
+    done: str,
+    command: Command,
+    refuse: Callable[..., HttpResponse] = show,
+    look: Look = lambda request, found, form: None,
 ) -> Callable[..., HttpResponse]:
     """Build the view of one command. `done` is what the page says afterwards, `refuse` shows why it was not done."""
     act = next(act for act in ACTS if act.noun == noun)
@@ -42,9 +48,11 @@ def _command(
         bad = HTTPStatus.UNPROCESSABLE_ENTITY
         if not form.is_valid():
             return refuse(request, found, status=bad, problem=first_error(form), again=noun, form=form)
-        if form.cleaned_data.get("state") is not None:
+        if form.changes:
             access.check(request.user, Capability.EDIT_STATE)
         try:
+            if first := look(request, found, form):
+                return first
             follow = command(ref, access.actor(request.user), form.cleaned_data)
         except InterlockError as refusal:
             shown = {"status": HTTPStatus.CONFLICT, "problem": f"Nothing was done: {refusal}."}
@@ -95,17 +103,15 @@ def _edit_state(ref: str, actor: str, data: dict[str, Any]) -> str:
 
 
 def _refuse_fork(request: SignedIn, found: Run, **shown: Any) -> HttpResponse:
-    """A fork that was asked for on its own page is refused there."""
-    version = cursor(request.POST.get("version"))
-    if "alone" not in request.POST or version is None:
-        return show(request, found, **shown)
-    form = shown.get("form")
-    return fork_page(request, found, version, status=shown["status"], problem=shown["problem"], typed=form)
+    return fork_page.refused(request, found, show, **shown)
 
 
 def _fork(ref: str, actor: str, data: dict[str, Any]) -> str:
-    version, state = data["version"], data["state"]  # without a state it begins with the checkpoint's
-    return steering.fork(ref, version, actor=actor, reason=data["reason"], state=state, seen=data["seen"]).ref
+    begins = {name: data[name] for name in ("state", "input")}
+    made = steering.fork(
+        ref, data["version"], actor=actor, reason=data["reason"], seen=data["seen"], **begins
+    )
+    return made.ref
 
 
 holds = _command("holds", "Held. Nothing more leaves until somebody releases it.", _hold)
@@ -117,4 +123,4 @@ compensations = _command("compensations", "It is being undone, in reverse order.
 retries = _command("retries", "Queued. The step is executed again.", _retry)
 skips = _command("skips", "Skipped. The run goes on at the next step.", _skip)
 state = _command("state", "Stored. The next step sees the new state.", _edit_state)
-forks = _command("forks", "Forked. This is the new run.", _fork, _refuse_fork)
+forks = _command("forks", "Forked. This is the new run.", _fork, _refuse_fork, fork_page.look)

@@ -1,21 +1,16 @@
-"""The further pages of a run: its conversation, its log, its checkpoints, what differs between two, and a fork."""
+"""The further pages of a run: its conversation, its log, its checkpoints, and what differs between two."""
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 
-from approvals import access, acts, radius
-from approvals.capabilities import Capability
+from approvals import access, acts
 from approvals.queries import checkpoints as points
 from approvals.queries import conversation as messages
 from approvals.queries import events, pages
-from approvals.queries import run as one_run
-from approvals.run_forms import ForkForm, SteerForm
 from approvals.views.doors import SignedIn, door
 from durable.clock import db_now
 from durable.models import Run
@@ -68,40 +63,3 @@ def differences(request: SignedIn, ref: str) -> HttpResponse:
     return _show(
         request, "run_differences", found, "checkpoints", {"between": points.between(found, first, second)}
     )
-
-
-@door("GET")
-def fork(request: SignedIn, ref: str) -> HttpResponse:
-    """A fork from the checkpoint `?version=`, before it is made."""
-    found = access.get_run(request.user, ref)
-    return fork_page(request, found, pages.cursor(request.GET.get("version")) or found.version)
-
-
-def fork_page(
-    request: SignedIn,
-    found: Run,
-    version: int,
-    *,
-    status: int = HTTPStatus.OK,
-    problem: str = "",
-    typed: SteerForm | None = None,
-) -> HttpResponse:
-    """A fork from one checkpoint: what it will do, and the state that it begins with, to be changed."""
-    access.check(request.user, Capability.STEER_RUNS)
-    read = one_run.read(found, log=False)
-    point, state = points.one(found, version)
-    form = typed or ForkForm(auto_id="fork-%s", initial={"state": state})
-    fields = [form["state"]] if access.may(request.user, Capability.EDIT_STATE) else []
-    tokens = (read.points[0]["budget"] or {}).get("tokens", 0) - point["tokens"] if read.points else 0
-    context = {
-        "run": points.about(found), "here": "checkpoints", "section": "runs", "now": read.now,
-        "message_count": found.message_count, "point": point, "problem": problem, "fits": acts.fits("forks", read),
-        "act": {
-            "url": reverse("forks", args=[found.ref]), "title": f"Fork {found.ref} from checkpoint {version}",
-            "preview": [f"It begins at step {point['next']}.", *radius.of("forks", acts.scene(read)),
-                        *([f"Since this checkpoint {tokens:,} tokens were used."] if tokens > 0 else [])],
-            "hidden": {"seen": read.stands.whole, "version": version, "alone": "yes"}, "fields": fields, "id": "forks",
-            "reason": "required", "verb": "Fork", "label": "Fork", "said": request.POST.get("reason", ""),
-        },
-    }  # fmt: skip
-    return render(request, "approvals/run_fork.html", context, status=status)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -179,50 +178,6 @@ def test_cancelling_withdraws_nothing_by_itself_but_stops_the_run(sign_in: SignI
     run = Run.objects.get(pk=gate.effect.run_id)
     assert (run.state, run.undo_after) == ("cancelling", True)
     assert Effect.objects.get(pk=gate.effect_id).state == "gated"
-
-
-def test_a_fork_may_begin_with_another_state(sign_in: SignIn) -> None:
-    run = stuck()
-    runs.hold(run.ref, actor="desk", reason="to look at it")
-    assert post(sign_in, "forks", run, version=1, state='{"order": "8821"}').status_code == 303
-    forked = Run.objects.get(parent=run)
-    assert forked.checkpoints.get(version=forked.version).state == {"order": "8821"}
-    assert run.checkpoints.get(version=1).state == {}
-    (event,) = LedgerEvent.objects.filter(run_ref=run.ref, kind="forked")
-    assert '"state":"replaced"' in event.body
-
-
-def test_the_page_of_a_fork_says_what_it_does_and_begins_with_the_state_of_its_checkpoint(
-    sign_in: SignIn,
-) -> None:
-    run = stuck()
-    runs.hold(run.ref, actor="desk", reason="to look at it")
-    olga = sign_in(factories.person("olga"))
-    page = olga.get(reverse("fork", args=[run.ref]), {"version": "1"})
-    assert page.context["act"]["preview"][0] == "It begins at step look."
-    assert page.context["act"]["fields"][0].value() == "{}"
-    hidden = page.context["act"]["hidden"]
-    refused = olga.post(reverse("forks", args=[run.ref]), {**hidden, "reason": "so", "state": "[1]"})
-    assert refused.status_code == 422 and "must be an object" in refused.context["problem"]
-    assert json.loads(refused.context["act"]["fields"][0].value()) == [1]
-    assert olga.get(reverse("fork", args=[run.ref]), {"version": "77"}).status_code == 404
-    for who, status in (("rita", 403), ("charlie", 404)):
-        told = sign_in(factories.person(who)).get(reverse("fork", args=[run.ref]), {"version": "1"})
-        assert told.status_code == status, who
-
-
-def test_nobody_without_the_right_to_edit_a_state_forks_with_another_one(sign_in: SignIn) -> None:
-    run = stuck()
-    runs.hold(run.ref, actor="desk", reason="to look at it")
-    person = factories.person("olga")
-    group = person.groups.get()
-    group.permissions.remove(group.permissions.get(codename="edit_run_state"))
-    olga = sign_in(person)
-    seen = next(one for one in acts(olga, run) if one["id"] == "forks")["hidden"]
-    answer = olga.post(
-        reverse("forks", args=[run.ref]), {**seen, "reason": "so", "version": 1, "state": '{"a": 1}'}
-    )
-    assert answer.status_code == 403 and not Run.objects.filter(parent=run).exists()
 
 
 def test_the_first_button_of_a_stuck_run_resumes_it_and_holding_it_comes_after(sign_in: SignIn) -> None:

@@ -96,7 +96,7 @@ def test_two_checkpoints_are_compared_by_path_also_where_a_state_is_stored_once(
     reach(run, 2, None, state_version=1)
     reach(run, 3, {"order": {"items": ["a", "c", "d"]}, "same": 1}, message_count=4)
     found = page(sign_in, "differences", run, **{"from": 2, "to": 3}).context["between"]
-    assert [(one["name"], one["how"], one["shown"], one["current"]) for one in found["state"]] == [
+    assert [(one["name"], one["how"], one["shown"], one["current"]) for one in found["rows"]] == [
         ("order.items[1]", "changed", '"b"', '"c"'),
         ("order.items[2]", "added", None, '"d"'),
         ("order.note", "removed", '"x"', None),

@@ -163,3 +163,17 @@ def test_an_operator_acts_on_a_run_from_a_shell() -> None:
     with pytest.raises(SystemExit) as end:
         call_command("run", run.ref, "hold", "--reason", "again", "--actor", "olga", stderr=io.StringIO())
     assert end.value.code == 2
+
+
+def test_a_fork_from_a_shell_may_begin_with_another_state_and_another_input() -> None:
+    run = agents.start("Looper", {"turns": 2})
+    call_command("run", run.ref, "hold", "--reason", "wait", "--actor", "olga", stdout=io.StringIO())
+    begins = ("--checkpoint", "1", "--reason", "so", "--state", '{"turns": 1}')
+    out, err = io.StringIO(), io.StringIO()
+    call_command("run", run.ref, "fork", *begins, "--input", '{"turns": 4}', stdout=out)
+    fork = Run.objects.get(parent=run)
+    assert out.getvalue() == f"{fork.ref} queued\n"
+    assert fork.input == {"turns": 4, "words": ""} and fork.checkpoints.get().state == {"turns": 1}
+    with pytest.raises(SystemExit):
+        call_command("run", run.ref, "fork", *begins, "--input", '{"turns": 0}', stderr=err)
+    assert "input.turns" in err.getvalue() and Run.objects.count() == 2

@@ -30,7 +30,7 @@ ACTS: dict[str, _Act] = {
     "skip": lambda ref, given, by: steering.skip(ref, to=given["to"], **by),
     "edit": lambda ref, given, by: steering.edit_state(ref, _state(given["state"]), **by),
     "fork": lambda ref, given, by: steering.fork(
-        ref, _checkpoint(given["checkpoint"]), actor=by["actor"], reason=by["reason"]
+        ref, _checkpoint(given["checkpoint"]), **_beginning(given), actor=by["actor"], reason=by["reason"]
     ),
 }
 
@@ -46,8 +46,10 @@ class Command(BaseCommand):
         parser.add_argument("--undo", action="store_true", help="cancel: undo afterwards what was applied")
         parser.add_argument("--to", help="skip: the step to go on at (default: the next one of the plan)")
         parser.add_argument(
-            "--state", help="edit: the new working state as JSON; @FILE, or - for standard input"
+            "--state",
+            help="edit: the new working state as JSON; fork: another one to begin with; @FILE, or - for standard input",
         )
+        parser.add_argument("--input", help="fork: another input than its parent's, as JSON, @FILE or -")
         parser.add_argument("--checkpoint", type=int, help="fork: the checkpoint to begin from")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -66,6 +68,15 @@ def _state(given: str | None) -> Any:
     if given is None:
         raise Invalid("state", "give the new working state with --state")
     return load_json(read_json(given), "state")
+
+
+def _beginning(given: dict[str, Any]) -> dict[str, Any]:
+    """What a fork begins with that is not its parent's."""
+    return {
+        name: load_json(read_json(given[name]), name)
+        for name in ("state", "input")
+        if given[name] is not None
+    }
 
 
 def _checkpoint(given: int | None) -> int:
