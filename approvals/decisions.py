@@ -14,9 +14,9 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import F
 
-from approvals import access, differences, outcomes
+from approvals import access, differences, outcomes, whole
 from approvals.capabilities import Capability
-from approvals.errors import Decided, Expired, Refused, Stale
+from approvals.errors import Decided, Expired, Refused, Stale, Unread
 from approvals.models import Decision, Gate
 from approvals.states import FINAL, FINAL_VALUES, LIVE, PAST, GateState, Verdict
 from durable import answers, journal, vault
@@ -42,28 +42,29 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a person answers, and which digest and round their screen showed."""
+    """What a person answers, which digest and round their screen showed, and the proof that it showed all (`whole`)."""
 
     verdict: Verdict
     digest: str
     round: int
     words: str = ""
     args: Mapping[str, Any] | None = None
+    whole: str = ""
 
 
 def decide(person: User, gate_id: int, answer: Answer, circumstances: Circumstances) -> Decision:
     """Record a person's answer to a gate and let its run go on.
 
     Raises NotFound (no such gate for this person), Invalid (words or arguments; nothing written), Refused (this person
-    may not), Stale (the screen is no longer current), Decided (somebody was first, or the same click twice) or Expired
-    (too late; a rejection is then kept as a late refusal).
+    may not), Stale (the screen is no longer current), Unread (it showed a part of a long payload), Decided (somebody
+    was first, or the same click twice) or Expired (too late; a rejection is then kept as a late refusal).
     """
     gate = access.get_gate(person, gate_id)
     _check_words(answer)
     try:
         with committing("decision"):
             decision = _decide(person.pk, gate, answer, circumstances)
-    except (Refused, Stale, Decided, Expired) as refusal:
+    except (Refused, Stale, Unread, Decided, Expired) as refusal:
         _keep_refusal(person, gate, answer, refusal)
         raise
     if decision.verdict == Verdict.LATE_REFUSAL:
@@ -135,6 +136,7 @@ def _decide(person_id: int, gate: Gate, answer: Answer, circumstances: Circumsta
     )
     if unseen:
         raise Refused(f"Not recorded: {unseen}.")
+    whole.check(person, gate, answer.verdict, answer.whole)
     decision = _insert(person, gate, answer.verdict, answer, circumstances)
     _EFFECTS[answer.verdict](locked, gate, decision, answer)
     return decision

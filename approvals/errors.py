@@ -33,6 +33,10 @@ class Expired(Conflict):
     """Decide-by is over. A refusal that came late is kept all the same."""
 
 
+class Unread(Conflict):
+    """The payload is long, and the person was not served all of it; the refusal alone is written."""
+
+
 class Stale(Conflict):
     """The screen shows what would no longer be sent. `gate_id` is the gate that now stands, `differences` why."""
 

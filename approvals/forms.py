@@ -59,12 +59,13 @@ class SeenField(forms.RegexField):
 
 
 class DecisionForm(forms.Form):
-    """An answer at a gate, with the digest and round that the screen showed."""
+    """An answer at a gate, with the digest and round that the screen showed, and the proof that it showed all."""
 
     verdict = forms.ChoiceField(choices=[(verdict.value, verdict.value) for verdict in sorted(CHOICES)])
     digest = forms.RegexField(r"^[0-9a-f]{64}$")
     round = forms.IntegerField(min_value=1, max_value=2**31 - 1)
     reason = WordsField()
+    whole = forms.CharField(required=False, max_length=200)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sign-out/", session.SignOut.as_view(), name="sign-out"),
     path("gates/", gates.gates, name="gates"),
     path("gates/<int:gate_id>/", gates.gate, name="gate"),
+    path("gates/<int:gate_id>/payload/", gates.payload, name="payload"),
     path("gates/<int:gate_id>/facts/", gates.facts, name="facts"),
     path("gates/<int:gate_id>/alike/", bulk.alike, name="alike"),
     path("gates/<int:gate_id>/alike/decisions/", bulk.decide_alike, name="alike-decisions"),

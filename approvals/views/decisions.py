@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from approvals import access, decisions, htmx
 from approvals.decisions import Answer, Circumstances
-from approvals.errors import Decided, Expired, Refused, Stale
+from approvals.errors import Decided, Expired, Refused, Stale, Unread
 from approvals.forms import DecisionForm, EditForm, ReasonForm, first_error
 from approvals.models import Decision, Gate
 from approvals.queries import gate as one_gate
@@ -83,6 +83,8 @@ def refused(
             request, gate, status=HTTPStatus.CONFLICT, problem=str(refusal), changes=refusal.differences
         )
     gate = access.get_gate(request.user, gate_id)
+    if isinstance(refusal, Unread):
+        return show(request, gate, status=HTTPStatus.CONFLICT, problem=str(refusal))
     if isinstance(refusal, Refused):
         return show(request, gate, status=HTTPStatus.FORBIDDEN, problem=str(refusal))
     if isinstance(refusal, (Decided, Expired, Conflict)):
@@ -102,7 +104,7 @@ def _sentence(refusal: Conflict) -> str:
 def _answer(form: DecisionForm, verdict: Verdict, edit: EditForm | None) -> Answer:
     args = None if edit is None else edit.edited()
     data = form.cleaned_data
-    return Answer(verdict, data["digest"], data["round"], data["reason"], args)
+    return Answer(verdict, data["digest"], data["round"], data["reason"], args, data["whole"])
 
 
 def _leads_to(request: SignedIn, decision: Decision, gate: Gate) -> str:

@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from approvals import access, differences, gate_radius, htmx, opened
+from approvals import access, differences, gate_radius, htmx, opened, whole
 from approvals.capabilities import Capability
 from approvals.errors import Difference
 from approvals.forms import EditForm
@@ -55,6 +55,18 @@ def facts(request: SignedIn, gate_id: int) -> HttpResponse:
     return render(request, "approvals/_facts.html", context)
 
 
+@door("GET")
+def payload(request: SignedIn, gate_id: int) -> HttpResponse:
+    """A gate with all of a long payload: the page, or payload and acts. What is served so carries the proof."""
+    found = access.get_gate(request.user, gate_id)
+    if not htmx.wants_fragment(request):
+        return show(request, found, opened=True)
+    context = one_gate.detail(request.user, found) | forms(request.user, found, opened=True)
+    answer = render(request, "approvals/gate_detail.html#whole", context)
+    patch_vary_headers(answer, ["HX-Request"])
+    return answer
+
+
 def _told(request: SignedIn, gate_id: int | None = None) -> HttpResponse:
     """What has changed since an open page was made: 204 while nothing has, for two queries."""
     current = news.now(request.user, gate_id)
@@ -75,12 +87,15 @@ def show(
     changes: Sequence[Difference] = (),
     edit: EditForm | None = None,
     read: bool = False,
+    opened: bool = False,
 ) -> HttpResponse:
-    """The gate's page, as a reader or as somebody whose answer was not recorded sees it. `read`: with facts as now.
+    """The gate's page, as a reader or as somebody whose answer was not recorded sees it.
 
+    `read`: with facts as now. `opened`: with all of a long payload, as for somebody who had it open when they answered.
     An `edit` that was refused stands open on it, as it was filled in.
     """
-    context = one_gate.detail(request.user, found, read=read) | forms(request.user, found, edit)
+    opened = opened or whole.proven(request.user, found, request.POST.get("whole", ""))
+    context = one_gate.detail(request.user, found, read=read) | forms(request.user, found, edit, opened)
     context |= {"problem": problem, "differences": changes, "section": "gates"}
     if edit is not None:
         again = next((act for act in context["acts"] if act["id"] == Verdict.EDIT.value), None)
@@ -90,25 +105,36 @@ def show(
     return render(request, "approvals/gate_detail.html", context, status=status)
 
 
-def forms(user: User, found: Gate, edit: EditForm | None = None) -> dict[str, Any]:
-    """The acts that this person may do at this gate, and, where approving is none of them, why."""
+def forms(user: User, found: Gate, edit: EditForm | None = None, opened: bool = False) -> dict[str, Any]:
+    """The acts that this person may do at this gate, and, where approving is none of them, why.
+
+    Over a long payload that is not `opened`, what needs all of it comes first (`fold`): no yes and no edit is offered.
+    """
     if GateState(found.state) not in LIVE:
-        return {"approve": None, "acts": [], "why_not": ""}
+        return {"approve": None, "acts": [], "why_not": "", "fold": False, "whole": ""}
     open_now = found.state == GateState.OPEN
     reason = access.why_not(user, found, Verdict.APPROVE) or differences.unreadable(
         found.payload, found.digest, found.effect.run
     )
-    approve = {
+    approve: dict[str, Any] | None = {
         "url": reverse("decisions", args=[found.pk]),
         "label": f"Approve {one_gate.approval_of(found)}".replace(" :", ":"),
     }
-    acts = [act for act in (_edit(user, found, edit), _ask_back(user, found), _reject(user, found)) if act]
+    approve = approve if open_now and reason is None else None
+    edits = _edit(user, found, edit)
+    long = bool(approve or edits) and whole.long(found)
+    proof = whole.proof(user, found) if long and opened else ""
+    if edits:
+        edits = None if long and not opened else edits | {"hidden": {**edits["hidden"], "whole": proof}}
+    acts = [act for act in (edits, _ask_back(user, found), _reject(user, found)) if act]
     if access.may(user, Capability.ANSWER_BACK) and not open_now:
         acts.append(_answer(found))
     return {
-        "approve": approve if open_now and reason is None else None,
+        "approve": approve,
         "acts": acts,
         "why_not": _why_not(user, reason, open_now),
+        "fold": long and not opened,
+        "whole": proof,
     }
 
 

@@ -25,7 +25,7 @@ _HOURS = 3600
 _MOST = 200_000
 _SECRET = frozenset({"password", "csrfmiddlewaretoken", FIELD})
 #: What a page put there by itself, for the act to be held against what the person saw.
-_SILENT = frozenset({"verdict", "digest", "round", "version", "next", "to", "candidate", "seen"})
+_SILENT = frozenset({"verdict", "digest", "round", "version", "next", "to", "candidate", "seen", "whole"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ READERS = ("alice", "olga", "rita", "ada")
 #: Who gets which status from a GET, by the name of the address. Whoever is not named here gets what `else` says.
 LISTS = ("gates", "runs", "run-suggestions", "bulk-acts", "doubts", "compensation", "ledger", "tools")
 RUN_PAGES = ("run", "conversation", "log", "checkpoints", "way-back")
-OBJECTS = ("gate", "facts", "alike", *RUN_PAGES, "effect", "bulk-act")
+OBJECTS = ("gate", "payload", "facts", "alike", *RUN_PAGES, "effect", "bulk-act")
 POSTS = ("decisions", "alike-decisions", "answers", "holds", "releases", "cancellations", "compensations", "retries",
          "skips", "forks", "state", "verdicts", "look-ups", "run-views", "run-view-deletions", "bulk-drafts",
          "bulk-starts", "bulk-stops")  # fmt: skip
@@ -37,6 +37,7 @@ ELSEWHERE = ("behind", "system", "metrics", "differences", "fork")
 def address(name: str, gate: Gate) -> str:
     of: dict[str, list[Any]] = {
         "gate": [gate.pk],
+        "payload": [gate.pk],
         "facts": [gate.pk],
         "alike": [gate.pk],
         "alike-decisions": [gate.pk],
@@ -128,6 +129,7 @@ def test_what_is_not_yours_and_what_is_not_there_look_the_same(name: str, sign_i
     gate = factories.gate()
     charlie = sign_in(factories.person("charlie"))
     absent = {"gate": reverse("gate", args=[gate.pk + 999]),
+              "payload": reverse("payload", args=[gate.pk + 999]),
               "facts": reverse("facts", args=[gate.pk + 999]),
               "alike": reverse("alike", args=[gate.pk + 999]),
               **{one: reverse(one, args=["run-none"]) for one in RUN_PAGES},

@@ -62,9 +62,35 @@ def test_a_long_payload_is_opened_before_it_is_approved(cast: Cast) -> None:
     page = cast.enters("marta")
     page.goto(f"/gates/{gate.pk}/")
     button = page.get_by_role("button", name="Approve")
-    expect(page.get_by_text("Open all of the payload first")).to_be_visible()
-    expect(button).to_be_hidden()
+    expect(page.get_by_role("link", name="Open all of the payload first")).to_be_visible()
+    expect(button).to_have_count(0)
     page.get_by_text("open them before you approve").click()
     expect(button).to_be_visible()
-    said = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert said
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    button.click()
+    expect(page.get_by_text("Decided: approved")).to_be_visible()
+
+
+def test_the_key_that_approves_opens_a_long_payload_first(cast: Cast) -> None:
+    gate = factories.gate(note="x" * 5_000)
+    page = cast.enters("marta")
+    page.goto("/gates/")
+    expect(page.get_by_role("link", name="Open all of the payload first")).to_be_visible()
+    page.keyboard.press("e")
+    page.keyboard.press("a")
+    expect(page.get_by_role("group", name="The rest of it")).to_be_focused()
+    assert not Decision.objects.exists()
+    page.keyboard.press("a")
+    expect(page.get_by_role("button", name="Approve 184.50 EUR")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Decided: approved")).to_be_visible()
+    assert Decision.objects.get().gate_id == gate.pk
+
+
+def test_a_long_payload_is_opened_without_any_script_too(cast: Cast) -> None:
+    gate = factories.gate(note="x" * 5_000)
+    page = cast.enters("marta", java_script_enabled=False)
+    page.goto(f"/gates/{gate.pk}/")
+    page.get_by_role("link", name="Open all of the payload first").click()
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_text("Decided: approved")).to_be_visible()
