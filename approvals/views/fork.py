@@ -64,6 +64,7 @@ def page(
             "hidden": {"seen": read.stands.whole, "version": version, "alone": "yes", "shown": _name(version, changed)},
             "fields": [form[name] for name in ("input", "state")] if _may_change(request) else [], "id": "forks",
             "reason": "required", "said": request.POST.get("reason", ""), "focus": True,
+            "focus": True,  # nothing: the page is read from its top
         },
     }  # fmt: skip
     return render(request, "approvals/run_fork.html", context, status=status)
