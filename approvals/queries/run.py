@@ -197,7 +197,7 @@ def _purse(purse: Purse) -> dict[str, Any]:
         "spent": purse.spent_minor,
         "reserved": purse.reserved_minor,
         "limit": purse.limit_minor,
-        "words": f"{spent} spent, {kept} reserved of {limit}",
+        "words": f"{spent} spent{f', {kept} reserved' if purse.reserved_minor else ''} of {limit}",
     }
 
 
