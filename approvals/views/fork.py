@@ -63,7 +63,7 @@ def page(
             "preview": radius.of_fork(acts.scene(read), point, tokens, replaced),
             "hidden": {"seen": read.stands.whole, "version": version, "alone": "yes", "shown": _name(version, changed)},
             "fields": [form[name] for name in ("input", "state")] if _may_change(request) else [], "id": "forks",
-            "reason": "required", "said": request.POST.get("reason", ""), "focus": True,
+            "reason": "required", "said": request.POST.get("reason", ""),
             "focus": True,  # nothing: the page is read from its top
         },
     }  # fmt: skip

@@ -169,9 +169,8 @@ def _stuck(say: Callable[[str], str]) -> Run:
 def apart(blocker: Any) -> Iterator[None]:
     """For fixtures of a whole module: a database and tools as a test has them, and nothing left afterwards."""
     atomic = transaction.atomic()
-    atomic._from_testcase = (
-        True  # as Django's own tests have it: what wants to be outermost takes it for that
-    )
+    # As Django's own tests have it: what wants to be outermost takes it for that.
+    atomic._from_testcase = True  # type: ignore[attr-defined]  # django-stubs knows the public ones
     with blocker.unblock(), override_settings(INTERLOCK_AGENTS=("tests.factories",)), atomic:
         yield
         transaction.set_rollback(True)
