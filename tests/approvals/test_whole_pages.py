@@ -117,8 +117,8 @@ def shown(client: Client, path: str) -> str:
 
 
 def there(client: Client, link: str) -> bool:
-    """Whether a link leads to something: a page for this person, a file, or an act, which takes no GET."""
+    """Whether a link leads to something: a file, a page for this person, or an act, whose GET leads back to a page."""
     if link.startswith("/static/"):
         return True
     resolve(link.partition("?")[0])
-    return client.get(link).status_code in (200, 405)
+    return client.get(link, follow=True).status_code in (200, 405)
