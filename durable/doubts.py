@@ -119,6 +119,19 @@ def standing(effect: Effect, asked: Sequence[Wait]) -> str:
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
+def standings(keys: Sequence[str]) -> dict[str, str]:
+    """The `standing` of each of some effects, by key; two queries for all of them."""
+    effects = list(Effect.objects.select_related("run").filter(key__in=keys))
+    asked: dict[int, list[Wait]] = {effect.pk: [] for effect in effects}
+    waits = Wait.objects.filter(
+        effect_id__in=list(asked), kind=WaitKind.ATTENTION.value, state=WaitState.OPEN.value
+    )
+    for wait in waits.order_by("id"):
+        assert wait.effect_id is not None
+        asked[wait.effect_id].append(wait)
+    return {effect.key: standing(effect, asked[effect.pk]) for effect in effects}
+
+
 def _key_is_good(effect: Effect) -> bool:
     """Whether the same key could be sent again for one in doubt; not where its tool is unknown."""
     if effect.state != EffectState.IN_DOUBT:

@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from approvals.queries import actors, effects, pages, undoing, words
 from approvals.queries.undoing import Totals
+from durable import doubts
 from durable.clock import db_now
 from durable.models import Effect, LedgerEvent, Run
 from durable.states import EffectState, EventKind, RunState
@@ -55,6 +56,10 @@ def page(run: Run, now: datetime | None = None) -> dict[str, Any]:
         )
         for place, row in enumerate(forward, start=1)
     ]
+    left = [item["key"] for item in items if item["left"]]
+    seen = doubts.standings(left) if left else {}
+    for item in items:
+        item["close"]["hidden"]["seen"] = seen.get(item["key"], "")
     whole = undoing.totals(run, told=state in UNDOING)
     return {
         "run": {

@@ -78,7 +78,7 @@ def test_an_argument_that_is_no_good_json_is_refused_by_its_name(
     factories.suspend(claim)
     answer = edit(sign_in(factories.person("alice")), gate, order="8812", count=text)
     assert answer.status_code == 422 and says in answer.context["problem"]
-    assert answer.context["problem"].startswith("Nothing was recorded. args.count")
+    assert answer.context["problem"].startswith("Nothing was recorded. count")
     assert Decision.objects.count() == 0 and Gate.objects.count() == 1
 
 
@@ -86,7 +86,7 @@ def test_an_argument_with_a_nul_is_refused_by_its_name(sign_in: SignIn) -> None:
     gate = factories.gate()
     answer = edit(sign_in(factories.person("alice")), gate, order="8812\x00", amount="120", currency="EUR")
     assert answer.status_code == 422
-    assert answer.context["problem"] == "Nothing was recorded. args.order: Null characters are not allowed"
+    assert answer.context["problem"] == "Nothing was recorded. order: Null characters are not allowed"
     assert Decision.objects.count() == 0
 
 

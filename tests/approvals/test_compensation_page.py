@@ -71,12 +71,13 @@ def test_a_partly_compensated_run_has_an_owner_and_says_what_is_left(operator: C
 
 def test_what_was_seen_to_by_hand_is_left_no_more(operator: Client) -> None:
     run, (first, _) = partly()
-    closing = {"verdict": "acknowledge", "reason": "booked back by hand, slip 12"}
-    assert operator.post(reverse("verdicts", args=[first.key]), closing).status_code == 303
+    closing = next(item for item in shown(operator, run)["items"] if item["key"] == first.key)["close"]
+    said = {**closing["hidden"], "reason": "booked back by hand, slip 12"}
+    assert operator.post(closing["url"], said).status_code == 303
     items = {item["key"]: item for item in shown(operator, run)["items"]}
     assert not items[first.key]["left"] and "by Olga" in items[first.key]["note"]
     assert operator.get(reverse("compensation")).context["runs"][0]["left"] == 1
-    assert operator.post(reverse("verdicts", args=[first.key]), closing).status_code == 409
+    assert operator.post(closing["url"], said).status_code == 409
     assert LedgerEvent.objects.filter(kind="settled").count() == 1
 
 
@@ -103,10 +104,11 @@ def test_effects_beyond_those_that_are_listed_are_counted_and_summed_all_the_sam
 def test_what_stayed_done_is_counted_however_far_back_it_is_listed(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compensation, "SHOWN", 1)
     run, (first, _) = partly()
-    closing = {"verdict": "acknowledge", "reason": "booked back by hand, slip 12"}
-    assert operator.post(reverse("verdicts", args=[first.key]), closing).status_code == 303
+    closing = next(item for item in shown(operator, run)["items"] if item["key"] == first.key)["close"]
+    said = {**closing["hidden"], "reason": "booked back by hand, slip 12"}
+    assert operator.post(closing["url"], said).status_code == 303
+    monkeypatch.setattr(compensation, "SHOWN", 1)
     page = shown(operator, run)
     assert len(page["items"]) == 1 and page["more"] == 1
     assert "0 of 2 undone; 2 stayed done, 1 effect still to be seen to" in page["sentence"]
