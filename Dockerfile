@@ -5,7 +5,7 @@ COPY requirements.txt .
 RUN python -m venv /venv && /venv/bin/pip install --no-cache-dir --require-hashes -r requirements.txt
 
 FROM python:3.12-slim
-RUN useradd --system --create-home --home-dir /data interlock
+RUN useradd --system --create-home --home-dir /data interlock && install --directory --owner interlock /roots
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 INTERLOCK_DATA=/data STATIC_ROOT=/app/static-built
 WORKDIR /app
 COPY --from=build /venv /venv

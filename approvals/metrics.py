@@ -18,6 +18,7 @@ from approvals.states import LIVE_VALUES
 from approvals.versions import versions
 from durable.clock import db_now
 from durable.models import Run, Wait
+from durable.roots import status
 from durable.states import ENDING, RunState, WaitKind, WaitState
 
 log = logging.getLogger(__name__)
@@ -113,6 +114,24 @@ def _broker(now: datetime) -> Iterator[Metric]:
     yield "interlock_broker_messages", "Messages that lie in a queue.", samples
 
 
+def _evidence(now: datetime) -> Iterator[Metric]:
+    found = status.read()
+    yield _one(
+        "interlock_roots_behind_seconds",
+        "How long the oldest event has waited for a signed root.",
+        _age(found.waiting, now),
+    )
+    yield _one("interlock_unproven_events", f"Events that no root outside covers. {_COUNTED}", found.open)
+    failing: list[Sample] = [
+        ({"anchor": name}, _age(one.failing_since, now)) for name, one in found.anchors.items()
+    ]
+    yield (
+        "interlock_anchor_failing_seconds",
+        "For how long an anchor has kept no root; 0 when it works.",
+        failing,
+    )
+
+
 def _database(now: datetime) -> Iterator[Metric]:
     found = readings.database(tables=10)
     yield _one("interlock_database_bytes", "Size of the database.", found.size)
@@ -130,6 +149,7 @@ _PARTS: dict[str, Callable[[datetime], Iterator[Metric]]] = {
     "gates": _gates,
     "broker": _broker,
     "database": _database,
+    "evidence": _evidence,
 }
 
 

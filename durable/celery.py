@@ -66,6 +66,11 @@ Transport.Channel = Line
 #: Beat's plan. Sweeping is not in it: `manage.py sweep --forever` must go on when the broker does not.
 SCHEDULE = {
     "prune": {"task": "durable.prune", "schedule": timedelta(hours=1), "options": {"expires": 3600}},
+    "roots": {
+        "task": "durable.roots",
+        "schedule": settings.ROOT_SECONDS,
+        "options": {"expires": settings.ROOT_SECONDS.total_seconds()},
+    },
     # Bulk acts whose message was lost, or whose worker has died: any worker goes on with them.
     "bulk": {"task": "approvals.carry_on", "schedule": timedelta(seconds=15), "options": {"expires": 15}},
 }
@@ -83,7 +88,11 @@ app.conf.update(
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     task_default_queue=RUNS,
-    task_routes={"durable.prune": {"queue": RETENTION}, "approvals.carry_on": {"queue": BULK}},
+    task_routes={
+        "durable.prune": {"queue": RETENTION},
+        "durable.roots": {"queue": RETENTION},
+        "approvals.carry_on": {"queue": BULK},
+    },
     worker_prefetch_multiplier=1,
     # Else Celery closes the connection around every task, and each run begins with a cold server process. `tasks` sees
     # that the one kept is alive; now and then it is replaced all the same, with what the server has cached for it.

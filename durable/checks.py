@@ -70,12 +70,18 @@ def enter(program: str) -> None:
 
 @register()
 def dotted_paths(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
-    """A gatekeeper that cannot be imported would stop the first gate, not the start: find it now."""
-    try:
-        import_string(settings.INTERLOCK_GATEKEEPER)
-    except ImportError as error:
-        return [Error(f"INTERLOCK_GATEKEEPER cannot be imported: {error}", id="interlock.E001")]
-    return []
+    """What cannot be imported would stop the first gate, or keep no root outside, not the start: find it now."""
+    found: list[CheckMessage] = []
+    for name, paths in (
+        ("INTERLOCK_GATEKEEPER", [settings.INTERLOCK_GATEKEEPER]),
+        ("INTERLOCK_ANCHORS", settings.INTERLOCK_ANCHORS),
+    ):
+        for path in paths:
+            try:
+                import_string(path)
+            except ImportError as error:
+                found.append(Error(f"{name} cannot be imported: {error}", id="interlock.E001"))
+    return found
 
 
 @register(Tags.database)

@@ -113,11 +113,12 @@ def env_url(name: str, default: str = "", *, schemes: tuple[str, ...], required:
     return value
 
 
-def env_key(name: str) -> bytes:
+def env_key(name: str, *, required: bool = True) -> bytes:
     """32 random bytes in base64: `python -c "import base64,os;print(base64.b64encode(os.urandom(32)).decode())"`."""
     text = env_secret(name)
     if not text:
-        MISSING.append(name)
+        if required:
+            MISSING.append(name)
         return b""
     try:
         key = base64.b64decode(text, validate=True)

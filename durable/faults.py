@@ -44,6 +44,9 @@ BEATS = MappingProxyType(
         "wake": "the sweeper wakes a run that nothing would wake",
         "erase": "a run's seal key is destroyed",
         "prune": "what retention no longer keeps is deleted",
+        "mark": "how far the ledger is complete is marked",
+        "root": "a root over events is made",
+        "keep": "what an anchor is told, or has kept, is noted",
         "recovery": "a restore from a backup is gone through",
         "restored": "what a run has done since the backup is doubted",
     }
@@ -57,6 +60,7 @@ CALLS = MappingProxyType(
         "recheck": "the facts that an effect rests on are read",
         "read": "a step reads from the world outside",
         "model": "a step calls a model",
+        "anchor": "an anchor is told of roots",
         "statement": "the vendor is asked for its account of a period",
     }
 )

@@ -89,6 +89,19 @@ VERDICT_ALONE_LIMIT = env_int("VERDICT_ALONE_LIMIT", 250, low=0, high=10**12)
 GATE_ACT_SECONDS = env_seconds("GATE_ACT_SECONDS", 86400, low=1, high=366 * 86400)
 METRICS_TOKEN = env_secret("INTERLOCK_METRICS_TOKEN")
 
+# Roots over the ledger. Only a process that makes them needs the key that signs them.
+INTERLOCK_SIGN_KEY = env_key("INTERLOCK_SIGN_KEY", required=False)
+INTERLOCK_PUBLIC_KEYS = env_list("INTERLOCK_PUBLIC_KEYS")
+ROOT_SECONDS = env_seconds("ROOT_SECONDS", 60, low=1, high=86400)
+INTERLOCK_ANCHORS = env_list("INTERLOCK_ANCHORS", ("durable.roots.anchors.File",))
+INTERLOCK_ANCHOR_FILE = env_str("INTERLOCK_ANCHOR_FILE", str(INTERLOCK_DATA / "roots.jsonl"))
+INTERLOCK_ANCHOR_MAIL = env_list("INTERLOCK_ANCHOR_MAIL")
+INTERLOCK_ANCHOR_MAIL_SECONDS = env_seconds("INTERLOCK_ANCHOR_MAIL_SECONDS", 86400, low=0, high=366 * 86400)
+INTERLOCK_ANCHOR_URL = env_url("INTERLOCK_ANCHOR_URL", schemes=("http", "https"))
+INTERLOCK_ANCHOR_TOKEN = env_secret("INTERLOCK_ANCHOR_TOKEN")
+#: What is kept beside the ledger is held against it by these, each given the connection that verifies.
+INTERLOCK_EVIDENCE = ["approvals.evidence.decisions"]
+
 # Vendors. Without a base address the payment vendor is the real one.
 STRIPE_API_KEY = env_secret("STRIPE_API_KEY")
 STRIPE_API_BASE = env_url("STRIPE_API_BASE", schemes=("http", "https")).rstrip("/")

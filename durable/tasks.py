@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+
 from celery import shared_task
 from django.db import close_old_connections
 
 from durable import draining, retention, runner
+from durable.roots import builder, horizon, keeping, signing
+
+log = logging.getLogger(__name__)
 
 
 @shared_task(name="durable.drive")
@@ -20,3 +25,14 @@ def drive(run_ref: str) -> None:
 def prune() -> None:
     """Delete what its retention no longer keeps."""
     retention.prune()
+
+
+@shared_task(name="durable.roots")
+def roots() -> None:
+    """Make the roots that are due, where this process can sign them, and see that anchors keep those that there are."""
+    close_old_connections()
+    try:
+        builder.build()
+    except (signing.NoKey, horizon.OutOfOrder) as error:
+        log.error("no root is made: %s", error)
+    keeping.keep()

@@ -73,7 +73,7 @@ def _encrypt(key: bytes, plain: bytes, bound_to: bytes) -> bytes:
 def _decrypt(key: bytes, box: bytes, bound_to: bytes) -> bytes:
     try:
         return AESGCM(key).decrypt(box[:_NONCE], box[_NONCE:], bound_to)
-    except InvalidTag as error:
+    except (InvalidTag, ValueError) as error:  # ValueError: it is too short to be a box or a key at all
         raise Tampered("sealed data does not open under its key: it was changed or swapped") from error
 
 
@@ -137,6 +137,17 @@ def seal(run_id: int, key: bytes, value: Any) -> Sealed:
 def unseal(key: bytes, sealed: Sealed) -> Any:
     """Return what was sealed. Raises Tampered where box and digest do not belong together."""
     return json.loads(_decrypt(key, bytes(sealed.box), sealed.digest.encode()))
+
+
+def proven(key: bytes, digest: str, box: bytes) -> bytes:
+    """Return the canonical bytes of a box, whose SHA-256 is its digest. Raises Tampered where it is not so.
+
+    Whoever holds the key could seal other content under the same digest; only its own hash tells.
+    """
+    found = _decrypt(key, box, digest.encode())
+    if sha256(found) != digest:
+        raise Tampered("sealed data is not what its digest says: it was sealed anew")
+    return found
 
 
 def read(sealed: Sealed) -> Any:

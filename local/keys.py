@@ -10,6 +10,10 @@ from pathlib import Path
 
 #: Role of PostgreSQL's superuser; owner of the tables, for migrations; role of the product's own processes.
 SUPERUSER, OWNER, APPLICATION = "interlock_admin", "interlock_owner", "interlock_app"
+#: The keys of 32 bytes: what seals, what hashes, what signs.
+KEYS = ("INTERLOCK_SEAL_KEY", "INTERLOCK_HASH_KEY", "INTERLOCK_SIGN_KEY")
+#: What the product's own processes are given of the secrets.
+GIVEN = ("DJANGO_SECRET_KEY", *KEYS)
 
 
 def private_folder(folder: Path) -> Path:
@@ -37,7 +41,7 @@ def load(folder: Path) -> dict[str, str]:
     found: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
     wanted = {name: secrets.token_urlsafe(24) for name in (SUPERUSER, OWNER, APPLICATION, "broker")}
     wanted |= {"DJANGO_SECRET_KEY": secrets.token_urlsafe(48), "demo": secrets.token_urlsafe(9)}
-    wanted |= {name: _key() for name in ("INTERLOCK_SEAL_KEY", "INTERLOCK_HASH_KEY")}
+    wanted |= {name: _key() for name in KEYS}
     if not wanted.keys() <= found.keys():
         found = {**wanted, **found}
         write_private(file, json.dumps(found, indent=1))

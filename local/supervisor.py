@@ -160,9 +160,7 @@ class Supervisor:
             }
         if self.broker:
             found["CELERY_BROKER_URL"] = self.broker.url()
-        found |= {
-            name: secrets[name] for name in ("DJANGO_SECRET_KEY", "INTERLOCK_SEAL_KEY", "INTERLOCK_HASH_KEY")
-        }
+        found |= {name: secrets[name] for name in keys.GIVEN}
         keys.write_private(self.options.data / "runtime.json", json.dumps(found, indent=1))
 
     def _env(self) -> dict[str, str]:

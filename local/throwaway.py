@@ -48,10 +48,7 @@ class ThrowAway:
             "DATABASE_URL": self.postgres.url(keys.APPLICATION, database),
             "DATABASE_OWNER_URL": self.postgres.url(keys.OWNER, database),
             "CELERY_BROKER_URL": self.broker.url(number),
-        } | {
-            name: self.postgres.secrets[name]
-            for name in ("DJANGO_SECRET_KEY", "INTERLOCK_SEAL_KEY", "INTERLOCK_HASH_KEY")
-        }
+        } | {name: self.postgres.secrets[name] for name in keys.GIVEN}
 
     def stop(self) -> None:
         """Stop both and delete everything."""

@@ -31,6 +31,7 @@ class Extent:
     kills: int = 20
     samples: int = 20
     chaos: float = 120.0
+    trials: int = 20
     long: bool = False
 
 
@@ -73,6 +74,11 @@ PARTS: Mapping[str, Part] = MappingProxyType(
         ),
         "database": Part(
             "proof.database", lambda extent: {"kills": extent.kills}, "what was acknowledged is there"
+        ),
+        "tampering": Part(
+            "proof.tampering",
+            lambda extent: {"trials": extent.trials, "seed": extent.seed},
+            "a superuser rewrites the ledger, eight ways and four depths",
         ),
         "chaos": Part(
             "proof.chaos",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
 from pkgutil import iter_modules
@@ -14,7 +13,8 @@ from django.conf import settings
 from django.template.defaultfilters import filesizeformat
 
 from approvals import migrations as own
-from approvals.queries import pages, readings
+from approvals.queries import pages, readings, tamper
+from approvals.queries.parts import NONE, Part, Trouble
 from approvals.queries.readings import Work
 from approvals.templatetags.interlock import span
 from approvals.versions import versions
@@ -32,44 +32,6 @@ BEHIND = timedelta(seconds=30)
 _TABLES, _ORDERS, _WORKERS = 8, 20, 12
 #: A worker that has taken nothing for so long is left out.
 _SEEN = timedelta(hours=1)
-_NONE = "\N{EN DASH}"
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """What is wrong, and what to do."""
-
-    sentence: str
-    todo: str
-
-
-@dataclass(slots=True)
-class Part:
-    """One part of the installation. `facts` are names with values; `failing` says why it could not be read."""
-
-    name: str
-    icon: str
-    facts: list[tuple[str, str]] = field(default_factory=list)
-    table: list[tuple[str, ...]] = field(default_factory=list)
-    head: tuple[str, ...] = ()
-    troubles: list[Trouble] = field(default_factory=list)
-    note: str = ""
-    failing: str = ""
-
-    @property
-    def rows(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        """The table's rows: the first cell, and each other with the head of its column."""
-        return [(row[0], list(zip(self.head[1:], row[1:], strict=True))) for row in self.table]
-
-    @property
-    def state(self) -> str:
-        """The word of its badge."""
-        return "failing" if self.failing else "attention" if self.troubles else "resolved"
-
-    @property
-    def word(self) -> str:
-        """What the badge says."""
-        return {"failing": "Can't be read", "attention": "Needs a look"}.get(self.state, "In order")
 
 
 def overview(now: datetime | None = None) -> dict[str, Any]:
@@ -81,6 +43,7 @@ def overview(now: datetime | None = None) -> dict[str, Any]:
         _part("Sweeper and beat", "refresh", lambda part: _clocks(part, work(), now)),
         _part("Broker", "mail", _broker),
         _part("Database", "database", _database),
+        _part("Tamper evidence", "fingerprint", lambda part: tamper.evidence(part, now)),
         _part("Versions", "versions", _versions),
         _part("Stop orders", "player-pause", _stops),
     ]
@@ -107,7 +70,7 @@ def _workers(part: Part, work: Work, now: datetime) -> None:
     found = readings.workers()
     part.facts = [
         ("Runs that wait for a worker", pages.words(work.due)),
-        ("The longest for", span(now - work.oldest) if work.oldest else _NONE),
+        ("The longest for", span(now - work.oldest) if work.oldest else NONE),
         ("Last run taken", f"{span(now - work.claimed)} ago" if work.claimed else "never"),
         ("Leases held", pages.words(work.held)),
         ("Leases run out", pages.words(work.lost)),
@@ -121,7 +84,7 @@ def _workers(part: Part, work: Work, now: datetime) -> None:
             _left(one.lease_until, now),
             str(one.claims),
             str(one.lost),
-            f"{span(now - one.claimed)} ago" if one.claimed else _NONE,
+            f"{span(now - one.claimed)} ago" if one.claimed else NONE,
         )
         for one in shown[:_WORKERS]
     ]
@@ -134,7 +97,7 @@ def _workers(part: Part, work: Work, now: datetime) -> None:
 
 def _left(lease_until: datetime | None, now: datetime) -> str:
     if lease_until is None:
-        return _NONE
+        return NONE
     return span(lease_until - now) if lease_until > now else f"over since {span(now - lease_until)}"
 
 

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 from durable.models.effects import Chain, Effect, EventDetail, LedgerEvent, Sealed, SealKey, Subject
 from durable.models.progress import Branch, Checkpoint, Frozen, Message
+from durable.models.roots import Anchor, Cut, Mark, Root
 from durable.models.runs import Attempt, Budget, Purse, Recovery, Run, Signal, Stop, Wait
 
 #: Tables in which the application may insert and read, and nothing else.
-APPEND_ONLY_TABLES = (LedgerEvent._meta.db_table,)
+APPEND_ONLY_TABLES = tuple(model._meta.db_table for model in (LedgerEvent, Root, Cut))
 
 __all__ = [
     "APPEND_ONLY_TABLES",
+    "Anchor",
     "Attempt",
     "Branch",
     "Budget",
     "Chain",
     "Checkpoint",
+    "Cut",
     "Effect",
     "EventDetail",
     "Frozen",
     "LedgerEvent",
+    "Mark",
     "Message",
     "Purse",
     "Recovery",
+    "Root",
     "Run",
     "SealKey",
     "Sealed",

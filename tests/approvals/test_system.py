@@ -17,10 +17,13 @@ from django.urls import reverse
 
 from approvals import metrics
 from approvals.queries import readings, system
+from approvals.queries.parts import Trouble
 from approvals.queries.readings import Work
+from durable import journal
 from durable.clock import db_now
-from durable.models import Attempt, Run, Stop
+from durable.models import Anchor, Attempt, Mark, Run, Stop
 from durable.models.fields import Clock
+from durable.states import EventKind
 from tests import factories
 from tests.approvals.conftest import SignIn
 from tests.approvals.test_pages import world
@@ -41,7 +44,7 @@ def claimed(run: Run, minutes: int) -> None:
     Attempt.objects.create(run=run, number=1, worker="w1:7", claimed_at=Clock() - timedelta(minutes=minutes))
 
 
-def troubles() -> list[system.Trouble]:
+def troubles() -> list[Trouble]:
     """What is wrong, but for the tests' database, which waits for no disk and is told so."""
     return [one for one in system.overview()["troubles"] if "wait for its disk" not in one.sentence]
 
@@ -118,6 +121,38 @@ def test_a_part_that_does_not_answer_is_shown_as_failing_beside_the_others(
 def test_a_stop_order_stands_on_the_page_with_who_and_why() -> None:
     Stop.objects.create(scope="tool", name="refund", actor="nadia", reason="vendor pays twice")
     assert "A stop order of nadia lets nothing of tool refund out: vendor pays twice" in sentences()
+
+
+def test_roots_that_nobody_makes_and_anchors_that_fail_are_told_in_words() -> None:
+    assert "root" not in sentences()
+    journal.record(Run.objects.get(pk=factories.running().run_id), EventKind.HELD)
+    assert "root" not in sentences()  # it has only just happened
+    now = db_now() + timedelta(hours=2)
+    Anchor.objects.create(
+        name="file", trouble="the file of roots can't be written: disk full", failing_since=db_now()
+    )
+    told = {one.sentence: one.todo for one in system.overview(now)["troubles"]}
+    late = "For 2 h no root has been made over new events."
+    assert "INTERLOCK_SIGN_KEY" in told[late]
+    failing = "The anchor file has kept no root for 2 h: the file of roots can't be written: disk full."
+    assert "tried again by itself" in told[failing]
+    Mark.objects.create(last=10**9, transaction=1)
+    told = {one.sentence: one.todo for one in system.overview(now)["troubles"]}
+    assert "pg_stat_activity" in told[late]
+
+
+def test_an_installation_without_any_anchor_is_told_so(settings: Any) -> None:
+    settings.INTERLOCK_ANCHORS = []
+    assert "No anchor keeps roots outside of the database." in sentences()
+
+
+def test_figures_say_how_far_roots_are_and_which_anchor_fails() -> None:
+    journal.record(Run.objects.get(pk=factories.running().run_id), EventKind.HELD)
+    Anchor.objects.create(name="file", failing_since=Clock() - timedelta(minutes=3))
+    found = figures_of(metrics.text())
+    assert found["interlock_unproven_events"] == 1
+    assert 0 < found["interlock_roots_behind_seconds"] < 60
+    assert 180 <= found['interlock_anchor_failing_seconds{anchor="file"}'] < 240
 
 
 def test_tables_older_than_the_code_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from tests.bench import costing, growing, paging, resuming
+from tests.bench import chaining, costing, growing, paging, resuming
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,21 @@ _LARGE = (
     Row("reading all", "ms", more=False),
 )
 
+_CHAIN = (
+    *(
+        Row(f"{way}, {what}", unit, more=unit == "events/s")
+        for way in chaining.WAYS
+        for what, unit in (
+            ("no chain", "events/s"),
+            ("chained", "events/s"),
+            ("no chain / chained", "times"),
+        )
+    ),
+    Row("roots", "s", more=False),
+    Row("verify", "s", more=False),
+    Row("memory", "MiB", more=False),
+)
+
 _PAGES = (
     *(
         Row(f"{page}, {what}", "" if what == "queries" else "ms", more=False)
@@ -130,6 +145,11 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "starts": Measure("From a start to the first step, and 2,000 starts", _STARTS),
         "workers": Measure("16 runs of 200 small steps in one worker of 1, 2, 4 or 8 children", _WORKERS),
         "cost": Measure("What one step, and a step with an effect, make the server do (synchronous)", _COST),
+        "chain": Measure(
+            f"{chaining.WRITERS} processes that append {chaining.EACH:,} events each; a chain of "
+            f"{chaining.LENGTH:,} that gets its roots and is verified",
+            _CHAIN,
+        ),
         "pages": Measure(
             f"The console on {paging.RUNS:,} runs, {paging.EFFECTS:,} effects and {paging.GATES} gates that wait",
             _PAGES,

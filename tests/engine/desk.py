@@ -22,6 +22,7 @@ MOMENTS = {
     "durable_effect": ("first_sent_at", "last_sent_at", "send_by", "next_look_at", "forgotten_since"),
     "durable_recovery": ("since", "at"),
     "durable_frozen": ("fetched_at", "fresh_until"),
+    "durable_anchor": ("due_at", "failing_since"),
     "approvals_gate": ("opened_at", "decide_by", "act_by"),
 }
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from durable import claims, faults, journal, recovery, restoring, retention, runner, strays, vault
 from durable.author import GiveUp, Next, RunContext, step
 from durable.errors import InterlockError
-from durable.models import Recovery, Run
+from durable.models import Anchor, Recovery, Root, Run
+from durable.roots import builder, keeping
+from durable.roots.statement import from_line
 from durable.states import EventKind, RunState
 from durable.transitions import still_held
 from tests.engine import agents, desk, people, tools
@@ -103,6 +107,22 @@ def restore(vendor: Vendor) -> Scene:
     return lambda: restoring.restored(**WHY), over
 
 
+def roots(vendor: Vendor) -> Scene:
+    agents.start("Looper")
+
+    def make() -> None:
+        desk.time_passes(minutes=10)  # whoever told an anchor is given up by then
+        builder.build()
+        keeping.keep()
+
+    def outside() -> bool:
+        kept = {from_line(line)[0] for line in Path(settings.INTERLOCK_ANCHOR_FILE).read_text().splitlines()}
+        made = list(Root.objects.order_by("number").values_list("statement", flat=True))
+        return len(made) == 1 and made[0] in kept and Anchor.objects.get(name="file").kept == 1
+
+    return make, outside
+
+
 BESIDE = {
     f"{beat}.{moment}": scene
     for scene, beats, kind in (
@@ -115,6 +135,8 @@ BESIDE = {
         (refusal, ("refusal",), "commit"),
         (restore, ("recovery", "restored"), "commit"),
         (restore, ("statement",), "call"),
+        (roots, ("mark", "root", "keep"), "commit"),
+        (roots, ("anchor",), "call"),
     )
     for beat in beats
     for moment in (f"before_{kind}", f"after_{kind}")

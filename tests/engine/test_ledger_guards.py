@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -13,15 +12,15 @@ import psycopg
 import psycopg.rows
 import pytest
 from django.core import mail
-from django.db import connection, transaction
+from django.db import transaction
 
 from approvals.states import Verdict
 from durable import journal, vault
 from durable.models import Chain, Effect, EventDetail, LedgerEvent, Run, Sealed, Subject
 from durable.states import EventKind, RunState
 from durable.transitions import lock_run
-from local.pytest_plugin import SHARED
 from tests.engine import desk, held, people, tools
+from tests.engine.rooted import url
 from tests.together import at_once
 from tests.vendors import Vendor
 
@@ -39,13 +38,6 @@ def run(vendor: Vendor) -> Run:
     run = desk.drive(tools.start())
     people.say(run, Verdict.REJECT, words="Ada Lovelace has been written to already")
     return desk.drive(run)
-
-
-def url(who: str) -> str:
-    if who == "superuser":
-        name = connection.settings_dict["NAME"]
-        return str(json.loads(os.environ[SHARED])["admin"]).format(name)
-    return os.environ["DATABASE_URL" if who == "application" else "DATABASE_OWNER_URL"]
 
 
 @pytest.fixture

@@ -34,6 +34,7 @@ from durable.adapters import stripe_refunds
 from durable.author import GiveUp, Next, RunContext, seconds, step
 from durable.ledger import outcome
 from durable.models import Effect, Run
+from durable.roots import builder, keeping
 from durable.states import RunState
 from tests.engine import agents, desk, people, tools
 from tests.process.watching import Watched, bare, by_superuser, calls, watching
@@ -199,9 +200,15 @@ def a_restore(vendor: Vendor, seen: Watched) -> None:
     restoring.restored(**OPERATOR)
 
 
+def a_root(vendor: Vendor, seen: Watched) -> None:
+    """Over all that has happened so far, and kept outside."""
+    assert builder.build() == 1
+    assert keeping.keep() == 0
+
+
 SCENES: tuple[Callable[[Vendor, Watched], None], ...] = (
     a_desk_run, a_thinking_run, a_gate, a_gate_that_nobody_decides, a_cut_reply, a_late_answer, commands, failures,
-    waiting, a_restore,
+    waiting, a_restore, a_root,
 )  # fmt: skip
 
 

@@ -36,7 +36,9 @@ def test_a_part_that_does_not_come_to_its_end_is_a_violation() -> None:
 
 
 def test_every_part_says_what_it_takes_of_the_extent() -> None:
-    extent = Extent(schedules=7, seed=3, rounds=5, zombies=4, kills=2, samples=3, chaos=9.0, long=True)
+    extent = Extent(
+        schedules=7, seed=3, rounds=5, zombies=4, kills=2, samples=3, trials=6, chaos=9.0, long=True
+    )
     taken = {name: part.takes(extent) for name, part in PARTS.items()}
     assert taken["schedules"] == {"schedules": 7, "seed": 3}
     assert taken["points"]["long"] is True
@@ -46,6 +48,7 @@ def test_every_part_says_what_it_takes_of_the_extent() -> None:
         {"samples": 3},
         {"kills": 2},
     ]
+    assert taken["tampering"] == {"trials": 6, "seed": 3}
     assert taken["chaos"] == {"seconds": 9.0, "seed": 3}
 
 

@@ -35,6 +35,11 @@ class Command(BaseCommand):
         )
         parser.add_argument("--database", action="store_true", help="20 kills of the whole database server")
         parser.add_argument(
+            "--tampering",
+            action="store_true",
+            help="a superuser rewrites the ledger, 20 times each of 8 ways",
+        )
+        parser.add_argument(
             "--chaos", type=float, metavar="SECONDS", help="all at once (short form: 120 seconds)"
         )
         parser.add_argument(

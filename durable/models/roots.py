@@ -1,0 +1,72 @@
+"""Signed roots over all chains, what is left of chains whose beginning went, and how far builder and anchors are."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from durable.models.fields import Clock
+
+
+class Root(models.Model):
+    """One signed statement about the ledger, in a chain of its own. Written once, like an event.
+
+    Most are roots: a hash over all events of a period. `last` is the id of the newest event that this statement and
+    those before it speak of; all else stands in the statement's own text (`durable.roots.statement`).
+    """
+
+    number = models.BigIntegerField(primary_key=True)
+    last = models.BigIntegerField()
+    statement = models.TextField()
+    signature = models.BinaryField(max_length=64)
+
+    class Meta:
+        indexes = [models.Index(fields=["last"], name="root_of_event")]
+
+    def __str__(self) -> str:
+        return f"root {self.number}"
+
+
+class Cut(models.Model):
+    """Where a chain was cut when a whole period of events went: the last event that went. The statement of `root`
+    vouches for it; a chain begins after its newest cut.
+    """
+
+    root = models.ForeignKey(Root, models.PROTECT, related_name="cuts", db_index=False)
+    run_ref = models.TextField()
+    no = models.IntegerField()
+    hash = models.BinaryField(max_length=32)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run_ref", "root"], name="cut_once")]
+
+    def __str__(self) -> str:
+        return f"{self.run_ref} after {self.no}"
+
+
+class Mark(models.Model):
+    """The builder's one mark: once every transaction older than `transaction` has ended, no event up to the id `last`
+    can come any more.
+    """
+
+    id = models.IntegerField(primary_key=True, default=1)
+    last = models.BigIntegerField()
+    transaction = models.BigIntegerField()
+    at = models.DateTimeField(db_default=Clock())
+
+    def __str__(self) -> str:
+        return f"mark at event {self.last}"
+
+
+class Anchor(models.Model):
+    """A place outside of the database, and how far it has been told: the number of the newest root that it keeps."""
+
+    name = models.TextField(primary_key=True)
+    kept = models.BigIntegerField(default=0)
+    kept_at = models.DateTimeField(null=True)
+    due_at = models.DateTimeField(db_default=Clock())
+    tries = models.IntegerField(default=0)
+    trouble = models.TextField(default="")
+    failing_since = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"anchor {self.name}"
