@@ -25,6 +25,14 @@ _NEEDS_ANOTHER = frozenset({Verdict.APPROVE, Verdict.EDIT})
 _GATES = Gate.objects.filter(effect=OuterRef("pk")).order_by("-round").values("pk")[:1]
 
 
+class Missing(PermissionDenied):
+    """Somebody may not do this for want of a right, which the message names for people, unless `words` say it."""
+
+    def __init__(self, capability: Capability, words: str = "") -> None:
+        super().__init__(words or f"It needs the right to {dict(PERMISSIONS)[capability.value]}.")
+        self.capability = capability
+
+
 def capabilities(user: User | AnonymousUser) -> frozenset[Capability]:
     """Return what the person may do now. Nothing for a stranger, or for somebody who was switched off.
 
@@ -50,9 +58,9 @@ def may(user: User | AnonymousUser, capability: Capability) -> bool:
 
 
 def check(user: User | AnonymousUser, capability: Capability) -> None:
-    """Raise PermissionDenied, in words that name the right, where the person may not do this."""
+    """Raise Missing, a PermissionDenied, where the person may not do this."""
     if not may(user, capability):
-        raise PermissionDenied(f"It needs the right to {dict(PERMISSIONS)[capability.value]}.")
+        raise Missing(capability)
 
 
 def actor(user: User) -> str:

@@ -11,7 +11,9 @@ class ApprovalsConfig(AppConfig):
     verbose_name = "Approvals"
 
     def ready(self) -> None:
-        """The roles are there once the tables are."""
+        """The roles are there once the tables are; sign-ins are logged."""
+        from approvals import signins
         from approvals.roles import make_roles
 
+        signins.connect()
         post_migrate.connect(make_roles, sender=self, dispatch_uid="approvals.roles")

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from celery import current_app
 from django.conf import settings
@@ -27,13 +28,14 @@ from approvals.models import BulkAct, BulkResult
 from approvals.queries import finding
 from approvals.run_query import RunQuery
 from approvals.states import BulkState, Outcome
-from durable import draining, standing
+from durable import acts, draining, journal, standing
 from durable.beats import beside, committing, stating
 from durable.clock import elapsed
 from durable.errors import Conflict, InterlockError, Invalid, Moved, NotFound
 from durable.models import Run
 from durable.models.fields import Clock
 from durable.runs import check_actor
+from durable.states import ActKind
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +89,7 @@ def draft(person: User, act: str, *, query: RunQuery | None, refs: Sequence[str]
         )
         bulk.radius = bulk_radius.shown(wanted, bulk, outlooks.values())
         bulk.save(update_fields=["radius"])
+        _log(ActKind.BULK_DRAFTED, bulk, access.actor(person), {}, {"runs": len(ids), "state": bulk.state})
     return bulk
 
 
@@ -140,6 +143,7 @@ def start(person: User, pk: int, reason: str) -> BulkAct:
         # What was shown as not fitting is not tried, even if it fits by now: nothing is done that was not shown.
         bulk.results.exclude(outlook="").update(outcome=Outcome.SKIPPED.value, at=now)
         BulkAct.objects.filter(pk=pk).update(state=BulkState.GOING.value, reason=reason, started_at=now)
+        _moved(ActKind.BULK_STARTED, bulk, access.actor(person), BulkState.GOING, reason)
         transaction.on_commit(partial(announce, pk))
     return bulk
 
@@ -157,6 +161,7 @@ def stop(person: User, pk: int) -> None:
         BulkAct.objects.filter(pk=pk).update(
             state=BulkState.STOPPED.value, ended_at=Clock(), stopped_by=access.actor(person)
         )
+        _moved(ActKind.BULK_STOPPED, bulk, access.actor(person), BulkState.STOPPED)
 
 
 def carry_on(pk: int) -> None:
@@ -210,10 +215,10 @@ def _stretch(bulk: BulkAct) -> bool:
                 _one(bulk, wanted, result)
             except Overtaken:
                 return False
-    with stating("command"):
-        BulkAct.objects.filter(pk=bulk.pk, state=BulkState.GOING.value).update(
-            state=BulkState.DONE.value, ended_at=Clock()
-        )
+    with committing("command"):
+        going = BulkAct.objects.filter(pk=bulk.pk, state=BulkState.GOING.value)
+        if going.update(state=BulkState.DONE.value, ended_at=Clock()):
+            _moved(ActKind.BULK_ENDED, bulk, journal.ENGINE, BulkState.DONE)
     return True
 
 
@@ -254,6 +259,18 @@ def _witness(bulk_pk: int, result_pk: int) -> None:
     if not waiting.update(outcome=Outcome.DONE.value, at=Clock()):
         raise Overtaken("another worker was first")
     _lease(bulk_pk)
+
+
+def _moved(what: ActKind, bulk: BulkAct, actor: str, to: BulkState, reason: str = "") -> None:
+    """Log that a bulk act has come from where it stands in `bulk` to another state."""
+    _log(what, bulk, actor, {"state": bulk.state}, {"state": to.value}, reason)
+
+
+def _log(
+    what: ActKind, bulk: BulkAct, actor: str, before: dict[str, Any], after: dict[str, Any], reason: str = ""
+) -> None:
+    about, body = acts.about("bulk", bulk.pk), {"act": bulk.act}
+    acts.record(what, actor=actor, about=about, before=before, after=after, reason=reason, body=body)
 
 
 def _check(person: User) -> None:

@@ -26,6 +26,7 @@ class Capability(StrEnum):
     SETTLE = "settle_effects"
     SEE_TOOLS = "see_tools"
     SEE_SYSTEM = "see_system"
+    SEE_LOG = "see_log"
 
 
 C = Capability
@@ -42,6 +43,7 @@ PERMISSIONS: list[tuple[str, str | _StrPromise]] = [
     (C.SETTLE.value, "say what became of an effect in doubt"),
     (C.SEE_TOOLS.value, "see tools and their classes"),
     (C.SEE_SYSTEM.value, "see workers, queues and versions"),
+    (C.SEE_LOG.value, "read the log of all acts"),
 ]
 
 _READS = frozenset({C.SEE_GATES, C.SEE_RUNS, C.SEE_LEDGER, C.SEE_TOOLS})
@@ -51,6 +53,6 @@ REVIEWER, OPERATOR, AUDITOR, ADMIN = "reviewer", "operator", "auditor", "admin"
 ROLES: dict[str, frozenset[Capability]] = {
     REVIEWER: _READS | {C.DECIDE},
     OPERATOR: _READS | {C.ANSWER_BACK, C.STEER_RUNS, C.EDIT_STATE, C.SETTLE, C.SEE_SYSTEM},
-    AUDITOR: _READS,
-    ADMIN: _READS | {C.SEE_SYSTEM},
+    AUDITOR: _READS | {C.SEE_LOG},
+    ADMIN: _READS | {C.SEE_SYSTEM, C.SEE_LOG},
 }

@@ -23,6 +23,7 @@ _ITEMS = (
     ("compensation", "Compensation", "arrow-back-up", Capability.SEE_RUNS),
     ("tools", "Tools", "tools", Capability.SEE_TOOLS),
     ("system", "System", "activity", Capability.SEE_SYSTEM),
+    ("acts", "Log", "fingerprint", Capability.SEE_LOG),
 )
 
 

@@ -251,7 +251,8 @@ def _keep_refusal(person: User, gate: Gate, answer: Answer, refusal: Exception) 
         gate.effect.key,
         actor=access.actor(person),
         about=about,
-        body={"verdict": answer.verdict.value},
+        body={"verdict": answer.verdict.value}
+        | ({"said": str(refusal)} if isinstance(refusal, Refused) else {}),
     )
 
 

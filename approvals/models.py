@@ -159,3 +159,25 @@ class BulkResult(models.Model):
 
     def __str__(self) -> str:
         return f"{self.outcome}: run {self.run_id} of bulk act {self.bulk_id}"
+
+
+class Tried(models.Model):
+    """How often something was tried within a while, and refused: what is more than the log takes is counted here, until
+    the while is over and the log is told the number."""
+
+    key = models.TextField()
+    until = models.DateTimeField()
+    listed = models.IntegerField()
+    seen = models.IntegerField(default=1)
+    actor = models.TextField()
+    about = models.TextField()
+    concerns = models.TextField(default="")
+    body = models.JSONField(default=dict)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["key", "until"], name="tried_once_per_while")]
+        indexes = [models.Index(fields=["until"], name="tried_until")]
+
+    def __str__(self) -> str:
+        return f"{self.seen} times {self.key}"

@@ -18,3 +18,9 @@ def absolute(at: datetime, now: datetime | None = None, *, clock: str = "%H:%M",
 def exact(at: datetime) -> str:
     """Return a moment whole and to the second, for sentences that outlive their day."""
     return absolute(at, clock="%H:%M:%S")
+
+
+def whole(at: datetime) -> str:
+    """Return a moment with its day and year, to the second, for what is kept: `24 Nov 2026, 16:02:07 UTC`."""
+    local = timezone.localtime(at)
+    return f"{local.day} {local:%b %Y, %H:%M:%S} {local.tzname()}"

@@ -9,6 +9,8 @@ from django.contrib.auth.management import create_permissions
 from django.contrib.auth.models import Group, Permission
 
 from approvals.capabilities import ROLES
+from durable import acts
+from durable.journal import ENGINE
 
 
 def make_roles(sender: AppConfig, using: str, **_: Any) -> None:
@@ -17,6 +19,11 @@ def make_roles(sender: AppConfig, using: str, **_: Any) -> None:
     A permission that is new since the last migration is given, this once, to those roles that bring it: without it a
     group of an older installation could not see what was added. An admin who takes it away again is not overruled.
     """
+    with acts.acting(ENGINE, using=using):
+        _make(sender, using)
+
+
+def _make(sender: AppConfig, using: str) -> None:
     before = _codenames(sender, using)
     # Django makes permissions by the same signal, after us: `approvals` stands before `auth` among the applications.
     create_permissions(sender, verbosity=0, using=using)

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from approvals.typed import listed, quoted, slug, split
 from durable.states import RunState
 
 STATUS, AGENT, SUBJECT, OLDER, REF = "status", "agent", "subject", "older-than", "ref"
@@ -32,17 +33,11 @@ REASONS: dict[str, str] = {
 }
 
 
-def slug(word: str) -> str:
-    """A status as a query has it: `partly compensated` is `partly-compensated`."""
-    return re.sub(r"[\s_]+", "-", word.strip().lower())
-
-
 STATES: dict[str, RunState] = {slug(state.value): state for state in RunState}
 STATUSES = (*REASONS, *STATES)
 #: Words that addresses have had.
 _ALSO = {"gate": WAITING}
 
-_WORD = re.compile(r'(?:([A-Za-z][A-Za-z-]*):)?(?:"([^"]*)"?|(\S*))')
 _AGE = re.compile(r"(\d{1,6})([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _OLDEST = timedelta(days=36_500)
@@ -82,7 +77,7 @@ class RunQuery:
         return [(key, value) for key, value in found if value]
 
     def __str__(self) -> str:
-        return " ".join(f"{key}:{_quoted(value)}" if key else value for key, value in self.parts)
+        return " ".join(f"{key}:{quoted(value)}" if key else value for key, value in self.parts)
 
     def of(self, *statuses: str) -> RunQuery:
         """The same query with these statuses in the place of its own."""
@@ -100,16 +95,13 @@ def parse(text: str) -> RunQuery:
     values: dict[str, str] = {}
     words: list[str] = []
     problems: list[str] = []
-    for found in _WORD.finditer(text):
-        key, value = (found[1] or "").lower(), found[2] if found[2] is not None else found[3]
-        if found[0].lower().startswith("run-"):
-            words.append(
-                found[0].partition(":")[0]
-            )  # of an effect's key: its run's id comes before the colon
+    for key, value, whole in split(text):
+        if whole.lower().startswith("run-"):
+            words.append(whole.partition(":")[0])  # of an effect's key: its run's id comes before the colon
         elif not key:
             words += [value] if value else []
         elif key not in KEYS:
-            problems.append(f"Runs are not found by {key}:. Use {_listed([*KEYS])}.")
+            problems.append(f"Runs are not found by {key}:. Use {listed([*KEYS])}.")
         elif not value:
             problems.append(f"{key}: needs a value after the colon, without a space between.")
         elif key in values:
@@ -119,7 +111,7 @@ def parse(text: str) -> RunQuery:
             values[key] = value
     statuses, unknown = _statuses(values.pop(STATUS, ""))
     if unknown:
-        problems.append(f"status: there is no {unknown}; it is one of {_listed(STATUSES)}.")
+        problems.append(f"status: there is no {unknown}; it is one of {listed(STATUSES)}.")
     if OLDER in values and _age(values[OLDER]) is None:
         problems.append(f"older-than: must be like 30m, 4h or 2d, not {values[OLDER]}.")
     return RunQuery(
@@ -150,11 +142,3 @@ def _age(text: str) -> timedelta | None:
         return None
     age = timedelta(**{_UNITS[found[2]]: int(found[1])})
     return age if age <= _OLDEST else None
-
-
-def _quoted(value: str) -> str:
-    return f'"{value}"' if re.search(r"\s", value) else value
-
-
-def _listed(words: tuple[str, ...] | list[str]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"

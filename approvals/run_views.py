@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 
+from approvals import access
 from approvals.models import RunView
 from approvals.run_query import parse
+from durable import acts
 from durable.beats import committing
 from durable.errors import Conflict, Invalid, NotFound
+from durable.states import ActKind
 
 #: More are no help: they stand beside each other above the list.
 MOST = 20
@@ -27,7 +30,9 @@ def save(person: User, name: str, text: str) -> RunView:
             raise Conflict(f"You have a view called {name} already; take another name, or delete that one")
         if mine.count() >= MOST:
             raise Conflict(f"You have {MOST} views; delete one first")
-        return RunView.objects.create(person=person, name=name, query=str(query))
+        made = RunView.objects.create(person=person, name=name, query=str(query))
+        _log(ActKind.VIEW_SAVED, made)
+        return made
 
 
 def delete(person: User, pk: int) -> RunView:
@@ -36,5 +41,17 @@ def delete(person: User, pk: int) -> RunView:
     if found is None:
         raise NotFound("no such view")
     with committing("command"):
-        RunView.objects.filter(person=person, pk=pk).delete()
+        if RunView.objects.filter(person=person, pk=pk).delete()[0]:
+            _log(ActKind.VIEW_DELETED, found)
     return found
+
+
+def _log(what: ActKind, view: RunView) -> None:
+    """A name and a query may be about somebody: they are sealed."""
+    acts.record(
+        what,
+        actor=access.actor(view.person),
+        about=acts.person(view.person_id),
+        body={"view": view.pk},
+        reason=f"{view.name}: {view.query}",
+    )

@@ -5,14 +5,19 @@ from __future__ import annotations
 from celery import shared_task
 from django.db import close_old_connections
 
-from approvals import bulk, catalogue
+from approvals import attempts, bulk, catalogue
 from durable import draining
 
 
 @shared_task(name=bulk.TASK)
 def carry_on(pk: int | None = None) -> None:
-    """Go on with a bulk act; without a number, with each that is under way and that nobody is at."""
+    """Go on with a bulk act; without a number, with each that is under way and that nobody is at.
+
+    Then the log is also told how often something was refused in whiles that are over.
+    """
     close_old_connections()
+    if pk is None:
+        attempts.tell()
     catalogue.load()
     with draining.heeding():
         for found in bulk.left() if pk is None else [pk]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, path
 
 from approvals.views import (
+    acts,
     bulk,
     bulk_runs,
     commands,
@@ -69,6 +70,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("effects/<str:key>/", effects.effect, name="effect"),
     path("effects/<str:key>/verdicts/", verdicts.verdict, name="verdicts"),
     path("effects/<str:key>/look-ups/", verdicts.look_ups, name="look-ups"),
+    path("log/", acts.acts, name="acts"),
     path("tools/", tools.tools, name="tools"),
     path("system/", system.system, name="system"),
     path("metrics", system.prometheus, name="metrics"),

@@ -61,10 +61,10 @@ def _asked_by(run: Run) -> str:
 def approve(locked: Locked, *, actor: str, words: str = "", body: Mapping[str, Any]) -> None:
     """Let the effect out, in its present round, once. The run goes on in whichever process claims it."""
     run, effect = locked.run, locked.effect
+    moved = _moved(effect, EffectState.APPROVED)
     move_effect(effect, EffectState.APPROVED, approved_round=effect.round)
-    journal.record(
-        run, EventKind.APPROVED, effect_key=effect.key, actor=actor, words=words, body=_bound(effect, body)
-    )
+    told = _bound(effect, body) | moved
+    journal.record(run, EventKind.APPROVED, effect_key=effect.key, actor=actor, words=words, body=told)
     waits.resolve(run, locked.wait, by=actor, answer={"verdict": "approve"})
 
 
@@ -169,9 +169,15 @@ def _settle_refused(
     body: Mapping[str, Any],
 ) -> None:
     sealed = vault.seal(run.pk, vault.open_key(run.pk, run.ref), words) if words else None
+    told = _bound(effect, body) | _moved(effect, state)
     move_effect(effect, state, words=sealed, settled_at=Clock(), next_look_at=None)
     give_back(run, effect)
-    journal.record(run, kind, effect_key=effect.key, actor=actor, words=words, body=_bound(effect, body))
+    journal.record(run, kind, effect_key=effect.key, actor=actor, words=words, body=told)
+
+
+def _moved(effect: Effect, to: EffectState) -> dict[str, Any]:
+    """Where the effect stands and where it goes, as the log of acts tells it."""
+    return {"before": {"state": effect.state}, "after": {"state": to.value}}
 
 
 def _bound(effect: Effect, body: Mapping[str, Any]) -> dict[str, Any]:

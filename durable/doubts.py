@@ -16,7 +16,7 @@ from typing import Any
 
 from django.conf import settings
 
-from durable import clock, journal, ledger, runs, tools
+from durable import acts, clock, journal, ledger, runs, tools
 from durable.beats import committing
 from durable.errors import Conflict, Invalid, NotFound, UnknownTool
 from durable.ledger import outcome
@@ -25,7 +25,7 @@ from durable.models import Effect, LedgerEvent, Run, Wait
 from durable.models.fields import Clock
 from durable.money import exponent
 from durable.reconcile import SAFE_SHARE, key_is_good
-from durable.states import EffectState, EventKind, WaitKind, WaitState
+from durable.states import ActKind, EffectState, EventKind, WaitKind, WaitState
 from durable.text import check_text, cut, mend
 from durable.transitions import lock_run
 from durable.vendor import Receipt
@@ -246,6 +246,7 @@ def look_now(effect_key: str, *, actor: str) -> None:
         if not can_be_asked(effect):
             raise Conflict(f"{effect_key}: its tool has no look-up, so nobody but a person can find out")
         Effect.objects.filter(pk=effect.pk).update(next_look_at=Clock())
+        acts.record(ActKind.LOOK_ASKED, actor=actor, about=effect.key)
 
 
 def can_be_asked(effect: Effect) -> bool:

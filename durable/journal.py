@@ -16,7 +16,7 @@ from django.db import connection
 from durable import vault
 from durable.digest import canonical
 from durable.models import EventDetail, LedgerEvent, Run, Sealed
-from durable.states import EventKind
+from durable.states import ActKind, EventKind
 
 #: The actor of what nobody in particular did.
 ENGINE = "interlock"
@@ -26,7 +26,7 @@ ENGINE = "interlock"
 class Entry:
     """One event to be: `body` holds plain JSON facts, `words` a person's text."""
 
-    kind: EventKind
+    kind: EventKind | ActKind
     effect_key: str = ""
     actor: str = ENGINE
     body: Mapping[str, Any] = field(default_factory=dict)
@@ -88,7 +88,7 @@ def one_line(actor: str) -> str:
 
 def record(
     run: Run,
-    kind: EventKind,
+    kind: EventKind | ActKind,
     *,
     actor: str = ENGINE,
     effect_key: str = "",

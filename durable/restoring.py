@@ -10,7 +10,7 @@ Each piece is a commit of its own under the stop order, and repeats nothing: kil
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,7 +19,7 @@ from django.db import connection
 from django.db.models import DateTimeField, Exists, Max, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, Least
 
-from durable import clock, journal, plan, stops, tools, waits
+from durable import acts, clock, journal, plan, stops, tools, waits
 from durable.beats import asking, committing
 from durable.digest import plain
 from durable.errors import Conflict, Invalid
@@ -27,7 +27,7 @@ from durable.ledger import quiet_after
 from durable.models import Effect, LedgerEvent, Recovery, Run, Stop
 from durable.models.fields import Clock
 from durable.runs import check_actor
-from durable.states import ENDED, OPEN, EventKind
+from durable.states import ENDED, OPEN, ActKind, EventKind
 from durable.tools import Tool
 from durable.transitions import lock_run
 from durable.vendor import Period, Receipt
@@ -92,6 +92,13 @@ def restored(*, actor: str, reason: str, since: datetime | None = None) -> Repor
     found, report.away = _unknown(recovery.since - MARGIN)
     with committing("recovery"):
         Recovery.objects.filter(pk=recovery.pk).update(unknown=found, done_at=Clock())
+        told = {
+            "runs": report.runs,
+            "effects": report.effects,
+            "unknown": len(found),
+            "away": len(report.away),
+        }
+        _log(ActKind.RESTORE_CHECKED, recovery, actor, told)
     recovery.refresh_from_db()
     if not report.away and all(one["run"] for one in report.unknown):
         go_on(actor=actor, reason=reason)
@@ -141,22 +148,32 @@ def _open(actor: str, reason: str, since: datetime | None) -> Recovery:
             return unfinished
         before = Recovery.objects.filter(stop__isnull=False, stop__lifted_at=None).order_by("-pk").first()
         since = since or _newest(now) - MARGIN
-        return Recovery.objects.create(
+        made = Recovery.objects.create(
             since=since if before is None else min(since, before.since),
             actor=actor,
             reason=reason,
             stop=before.stop if before is not None else _stop(actor, reason),
             last_run=Run.objects.aggregate(last=Coalesce(Max("pk"), 0))["last"],
         )
+        told = {"since": made.since, "last_run": made.last_run}
+        _log(ActKind.RESTORE_BEGUN, made, actor, told, reason)
+        return made
+
+
+def _log(what: ActKind, recovery: Recovery, actor: str, after: Mapping[str, Any], reason: str = "") -> None:
+    about = acts.about("restore", recovery.pk)
+    acts.record(what, actor=actor, about=about, before={}, after=after, reason=reason)
 
 
 def _stop(actor: str, reason: str) -> Stop:
     words = f"restored from a backup: {reason}"
-    return Stop.objects.create(scope="all", name=_ORDER, actor=actor, reason=words)
+    return stops.placed("all", _ORDER, actor=actor, reason=words)
 
 
 def _newest(now: datetime) -> datetime:
-    newest = LedgerEvent.objects.exclude(kind=EventKind.RESTORED.value).order_by("-id").first()
+    """When the newest event of a run came. What people did since the restore, such as signing in, says nothing."""
+    of_runs = LedgerEvent.objects.filter(run_ref__startswith="run-")
+    newest = of_runs.exclude(kind=EventKind.RESTORED.value).order_by("-id").first()
     return now if newest is None else newest.at
 
 

@@ -174,7 +174,7 @@ def hold(run_ref: str, *, actor: str, reason: str, seen: str | None = None) -> N
         standing.check(run, seen, "stop")
         Run.objects.filter(pk=run.pk).update(held=True)
         waits.open_wait(run, WaitSpec(WaitKind.HOLD, "hold", waits_for=OPERATOR, detail={"by": actor}))
-        record(run, EventKind.HELD, actor=actor, words=reason)
+        record(run, EventKind.HELD, actor=actor, words=reason, body=moved(run, held=True))
         if run.state == RunState.QUEUED:
             move_run(run, RunState.SUSPENDED)
 
@@ -188,9 +188,15 @@ def release(run_ref: str, *, actor: str, reason: str, seen: str | None = None) -
             raise Conflict(f"{run_ref} is not held")
         refuse_beside_fork(run)
         standing.check(run, seen)
+        told = moved(run, held=False)
         unhold(run, by=actor)
-        record(run, EventKind.RELEASED, actor=actor, words=reason)
+        record(run, EventKind.RELEASED, actor=actor, words=reason, body=told)
         waits.wake(run)  # not where it is stuck: then it goes on waiting for a person
+
+
+def moved(run: Run, **after: Any) -> dict[str, Any]:
+    """How a run stands and how it will, in these columns, for an operator's event."""
+    return {"before": {name: getattr(run, name) for name in after}, "after": after}
 
 
 def refuse_beside_fork(run: Run) -> None:
@@ -221,7 +227,8 @@ def cancel(run_ref: str, *, actor: str, reason: str, undo: bool = False, seen: s
         if run.state in ENDED or run.state in (RunState.CANCELLING, RunState.COMPENSATING):
             raise Conflict(f"{run_ref} is {run.state} already")
         standing.check(run, seen, "done")
-        record(run, EventKind.CANCEL_ASKED, actor=actor, words=reason, body={"undo": undo})
+        told = {"undo": undo, **moved(run, state=RunState.CANCELLING.value)}
+        record(run, EventKind.CANCEL_ASKED, actor=actor, words=reason, body=told)
         to_cancelling(run, undo=undo, by=actor)
 
 
@@ -243,6 +250,7 @@ def compensate(run_ref: str, *, actor: str, reason: str, seen: str | None = None
                 f"{run_ref} is {run.state}; only a run that has ended can be compensated (cancel it first)"
             )
         standing.check(run, seen)
-        record(run, EventKind.COMPENSATION_ASKED, actor=actor, words=reason)
+        told = moved(run, state=RunState.COMPENSATING.value)
+        record(run, EventKind.COMPENSATION_ASKED, actor=actor, words=reason, body=told)
         move_run(run, RunState.COMPENSATING, due_at=Clock())
         wakeup.announce(run.ref)

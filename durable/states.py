@@ -203,3 +203,47 @@ class EventKind(StrEnum):
     PARTLY_COMPENSATED = "partly compensated"
     PRUNED = "pruned"
     RESTORED = "restored"
+
+
+K = EventKind
+#: What the engine writes of its own on the way of every run. All other events are acts: somebody decided, ordered,
+#: changed or was refused something, or Interlock did what takes something away. The log shows acts alone; their
+#: indexes leave these out, so that the way of a run pays nothing for them.
+COURSE = frozenset(
+    {
+        K.STARTED, K.RESUMED, K.ATTEMPT_LOST, K.INTENT, K.GATED, K.SENT, K.NOT_SENT, K.NO_ANSWER, K.LATE_ANSWER,
+        K.APPLIED, K.FAILED, K.LOOKED_UP, K.ADOPTED, K.IN_DOUBT, K.LINKED, K.ATTENTION, K.NOT_UNDOABLE, K.COMPLETED,
+        K.RUN_FAILED, K.CANCELLED, K.COMPENSATED, K.PARTLY_COMPENSATED,
+    }
+)  # fmt: skip
+
+
+class ActKind(StrEnum):
+    """Acts that belong to no run: each names what has just been done, to which `durable.acts` says how."""
+
+    SIGNED_IN = "signed in"
+    SIGNED_OUT = "signed out"
+    SIGN_IN_REFUSED = "sign-in refused"
+    REFUSED = "refused"
+    MORE_REFUSED = "more refused"
+    PERSON_ADDED = "person added"
+    PERSON_CHANGED = "person changed"
+    PERSON_REMOVED = "person removed"
+    ROLES_CHANGED = "roles changed"
+    RIGHTS_CHANGED = "rights changed"
+    ROLE_ADDED = "role added"
+    ROLE_CHANGED = "role changed"
+    ROLE_REMOVED = "role removed"
+    RIGHT_CHANGED = "right changed"
+    RIGHT_REMOVED = "right removed"
+    LOOK_ASKED = "look-up asked"
+    VIEW_SAVED = "view saved"
+    VIEW_DELETED = "view deleted"
+    BULK_DRAFTED = "bulk act drafted"
+    BULK_STARTED = "bulk act started"
+    BULK_STOPPED = "bulk act stopped"
+    BULK_ENDED = "bulk act ended"
+    STOP_ORDERED = "stop ordered"
+    STOP_LIFTED = "stop lifted"
+    RESTORE_BEGUN = "restore begun"
+    RESTORE_CHECKED = "restore checked"

@@ -65,7 +65,8 @@ def retry(run_ref: str, *, actor: str, reason: str, seen: str | None = None) -> 
             runs.refuse_beside_fork(run)
         standing.check(run, seen)
         _close(stuck, by=actor)
-        record(run, EventKind.RETRIED, actor=actor, words=reason, body={"step": run.step, "visit": run.visit})
+        told = {"step": run.step, "visit": run.visit, **runs.moved(run, tries=0, crashes=0)}
+        record(run, EventKind.RETRIED, actor=actor, words=reason, body=told)
         Run.objects.filter(pk=run.pk).update(tries=0, crashes=0, error="")
         if run.state in ENDING:
             waits.wake(run)
@@ -97,7 +98,7 @@ def skip(run_ref: str, *, actor: str, reason: str, to: str | None = None, seen: 
             EventKind.SKIPPED,
             actor=actor,
             words=reason,
-            body={"step": run.step, "visit": run.visit, "to": target},
+            body={"step": run.step, "visit": run.visit, "to": target, **runs.moved(run, step=target)},
         )
         snap.progress[snap.step] = snap.visit
         snap.step, snap.visit = target, snap.progress.get(target, 0) + 1
@@ -120,10 +121,11 @@ def edit_state(
         run = _at_rest(lock_run(run_ref))
         standing.check(run, seen)
         _check_state(run, state)
-        snap = load(run)
+        snap, before = load(run), run.version
         snap.state = state
         write(run, snap, CheckpointKind.EDIT, attempt=run.attempt)
-        record(run, EventKind.STATE_EDITED, actor=actor, words=reason, body={"version": run.version})
+        told = {"version": run.version, "before": {"version": before}, "after": {"version": run.version}}
+        record(run, EventKind.STATE_EDITED, actor=actor, words=reason, body=told)
 
 
 def fork(

@@ -10,13 +10,13 @@ from django.db.models import BigIntegerField, Exists, OuterRef, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
-from durable import journal, waits
-from durable.beats import committing, stating
+from durable import acts, journal, waits
+from durable.beats import committing
 from durable.errors import Conflict, Invalid
 from durable.models import Stop, Wait
 from durable.models.fields import Clock
 from durable.runs import check_actor
-from durable.states import EventKind, WaitKind, WaitState
+from durable.states import ActKind, EventKind, WaitKind, WaitState
 from durable.transitions import lock_run
 
 SCOPES = ("all", "agent", "tool")
@@ -31,9 +31,28 @@ def order(scope: str, name: str = "", *, actor: str, reason: str) -> Stop:
         raise Invalid("name", "names the agent or tool to stop; a stop of everything has none")
     try:
         with committing("command"):
-            return Stop.objects.create(scope=scope, name=name, actor=actor, reason=reason)
+            return placed(scope, name, actor=actor, reason=reason)
     except IntegrityError:
         raise Conflict(f"{scope} {name} is stopped already".replace("  ", " ")) from None
+
+
+def placed(scope: str, name: str, *, actor: str, reason: str) -> Stop:
+    """Write an order down and log it, in the caller's transaction."""
+    made = Stop.objects.create(scope=scope, name=name, actor=actor, reason=reason)
+    _log(ActKind.STOP_ORDERED, made, actor, "", "stands", reason)
+    return made
+
+
+def _log(what: ActKind, stop: Stop, actor: str, before: str, after: str, reason: str) -> None:
+    acts.record(
+        what,
+        actor=actor,
+        about=acts.about("stop", stop.pk),
+        before={"order": before},
+        after={"order": after},
+        reason=reason,
+        body={"scope": stop.scope, "name": stop.name},
+    )
 
 
 def lift(stop_id: int, *, actor: str, reason: str) -> int:
@@ -42,10 +61,10 @@ def lift(stop_id: int, *, actor: str, reason: str) -> int:
     The reason stands in the ledger of each run that goes on. Raises Conflict where the order is lifted already.
     """
     check_actor(actor, reason)
-    with stating("command"):
-        lifted = Stop.objects.filter(pk=stop_id, lifted_at=None).update(lifted_at=Clock(), lifted_by=actor)
-    if not lifted:
-        raise Conflict("the order is lifted already")
+    with committing("command"):
+        if not Stop.objects.filter(pk=stop_id, lifted_at=None).update(lifted_at=Clock(), lifted_by=actor):
+            raise Conflict("the order is lifted already")
+        _log(ActKind.STOP_LIFTED, Stop.objects.get(pk=stop_id), actor, "stands", "lifted", reason)
     stopped = Wait.objects.filter(kind=WaitKind.HOLD.value, state=WaitState.OPEN.value, detail__stop=stop_id)
     count = 0
     for wait in stopped.select_related("run").order_by("id"):

@@ -17,7 +17,7 @@ from django.conf import settings
 from durable.beats import stating
 from durable.digest import canonical, sha256
 from durable.errors import InterlockError
-from durable.models import Run, Sealed, SealKey
+from durable.models import ActKey, ActWords, LedgerEvent, Run, Sealed, SealKey
 from durable.models.fields import Clock
 
 _NONCE = 12
@@ -134,7 +134,7 @@ def seal(run_id: int, key: bytes, value: Any) -> Sealed:
     return Sealed.objects.create(run_id=run_id, digest=digest, box=boxed)
 
 
-def unseal(key: bytes, sealed: Sealed) -> Any:
+def unseal(key: bytes, sealed: Sealed | ActWords) -> Any:
     """Return what was sealed. Raises Tampered where box and digest do not belong together."""
     return json.loads(_decrypt(key, bytes(sealed.box), sealed.digest.encode()))
 
@@ -159,3 +159,40 @@ def destroy(run: Run) -> None:
     """Destroy the run's key for ever: what was sealed under it can't be read again."""
     with stating("erase"):
         SealKey.objects.filter(run=run, destroyed_at=None).update(wrapped=None, destroyed_at=Clock())
+
+
+def seal_act(event: int, chain: str, words: str) -> None:
+    """Keep words beside an event about an object outside of runs, whose body has their digest."""
+    kept = _act_key(chain)
+    digest, boxed = box(unwrap(bytes(kept.wrapped or b""), chain), words)
+    ActWords.objects.create(event_id=event, key=kept, digest=digest, box=boxed)
+
+
+def _act_key(chain: str) -> ActKey:
+    """The object's present key, made where it has none (any more)."""
+    present = ActKey.objects.filter(chain=chain, destroyed_at=None)
+    found = present.first()
+    if found is None:
+        made = ActKey(chain=chain, wrapped=new_key(chain)[1])
+        ActKey.objects.bulk_create([made], ignore_conflicts=True)
+        found = present.get()
+    return found
+
+
+def act_words(event: LedgerEvent) -> str:
+    """Return what was said in an act outside of runs; empty where nothing was. Raises Erased or Tampered."""
+    said = ActWords.objects.select_related("key").filter(event=event).first()
+    return "" if said is None else read_act(said)
+
+
+def read_act(said: ActWords) -> str:
+    """Return the words that were sealed, where `said` was loaded with its key. Raises Erased or Tampered."""
+    if said.key.wrapped is None:
+        raise Erased(f"what was said about {said.key.chain} has been erased")
+    return str(unseal(unwrap(bytes(said.key.wrapped), said.key.chain), said))
+
+
+def forget(chain: str) -> None:
+    """Destroy for ever the key of what was said about an object outside of runs, such as the addresses of a person."""
+    with stating("erase"):
+        ActKey.objects.filter(chain=chain, destroyed_at=None).update(wrapped=None, destroyed_at=Clock())

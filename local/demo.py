@@ -15,7 +15,8 @@ from typing import Any
 from django.conf import settings
 from django.db import Error, connection
 
-from durable import runs
+from durable import acts, runs
+from durable.journal import ENGINE
 from durable.models import Run, Wait
 from durable.states import WaitKind, WaitState
 from local import keys, tickets
@@ -41,7 +42,8 @@ def people() -> list[str]:
     from approvals.people import demo_people
 
     password = keys.load(settings.INTERLOCK_DATA)["demo"]
-    made = demo_people(password)
+    with acts.naming(ENGINE):
+        made = demo_people(password)
     names = ", ".join(f"{person.username} ({person.role})" for person in made)
     return [f"Sign in as {names}", f"Password of each: {password}"]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from django.contrib.auth.models import User
 
+from durable import acts
 from durable.journal import ENGINE
 
 INTERLOCK = "Interlock"
@@ -26,7 +27,14 @@ def names(actors: Iterable[str]) -> dict[str, str]:
     return shown
 
 
+def stored(name: str) -> str:
+    """An actor as the ledger has them, from what a person types."""
+    return ENGINE if name.casefold() == INTERLOCK.casefold() else name.removeprefix("worker ")
+
+
 def _shown(actor: str) -> str:
     if actor == ENGINE:
         return INTERLOCK
+    if actor == acts.STRANGER:
+        return "Somebody"
     return f"worker {actor}" if _WORKER.fullmatch(actor) else actor

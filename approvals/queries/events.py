@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from approvals import opened
-from approvals.queries import actors, pages
+from approvals.queries import act_words, actors, pages
 from durable import vault
 from durable.models import Chain, LedgerEvent, Run
 from durable.states import EventKind
@@ -22,7 +22,7 @@ _TAMPERED = "(can't be opened: it was changed outside of the product)"
 #: From here on, the time between two events is worth a line of its own.
 _IDLE_SECONDS = 60
 
-_TEXTS = {
+_TEXTS: dict[str, str] = {
     EventKind.STARTED: "started the run",
     EventKind.RESUMED: "took the run up again",
     EventKind.ATTEMPT_LOST: "lost a worker; its attempt is over",
@@ -137,7 +137,7 @@ def _line(
     new_day = newer is None or newer.at.date() != row.at.date()
     return {
         "kind": row.kind,
-        "text": _text(row, who),
+        "text": text(row, who),
         "said": _words(row, key),
         "effect_key": row.effect_key,
         "at": row.at,
@@ -151,11 +151,9 @@ def _short(row: LedgerEvent) -> str:
     return row.effect_key.removeprefix(f"{row.run_ref}:")
 
 
-def _text(row: LedgerEvent, who: Mapping[str, str]) -> str:
-    try:
-        text = _TEXTS.get(EventKind(row.kind)) or row.kind
-    except ValueError:
-        text = row.kind
+def text(row: LedgerEvent, who: Mapping[str, str]) -> str:
+    """What an event says, in words that follow its actor's name; `who` names each actor."""
+    text = _TEXTS.get(row.kind) or act_words.TEXTS.get(row.kind) or row.kind
     body = json.loads(row.body)
     if row.kind == EventKind.REFUSED_DECISION:
         text += f" ({body.get('verdict', '')}: {body.get('why', '')})"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django import template
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from approvals import appearance, moments, payload
+from approvals import access, appearance, moments, payload
 from approvals import visible as text_view
+from approvals.capabilities import Capability
 from durable.errors import Invalid
 from durable.money import from_minor
 
@@ -52,6 +55,18 @@ def class_badge(name: str) -> dict[str, Any]:
     return {"name": word, "icon": appearance.CLASSES.get(word, "question-mark"), "word": word.capitalize()}
 
 
+@register.simple_tag(takes_context=True)
+def log_of(context: template.Context, key: str, value: object) -> str:
+    """Where the log has all acts of a kind, or on an object: `{% log_of "about:" run.id as log_url %}`.
+
+    Empty for who may not read it, and where there is no such object.
+    """
+    request = context.get("request")
+    if not value or request is None or not access.may(request.user, Capability.SEE_LOG):
+        return ""
+    return f"{reverse('acts')}?{urlencode({'q': f'{key}{value}'})}"
+
+
 @register.simple_tag
 def money(minor: int | None, currency: str) -> SafeString:
     """An amount from minor units, exact, with its currency's own decimals: `{% money 18450 "EUR" %}` is 184.50 EUR."""
@@ -73,7 +88,7 @@ def amount(minor: int | None, currency: str) -> str:
 def when(context: template.Context, moment: datetime | None, form: str = "full") -> SafeString | str:
     """A moment in the reader's zone, named, with how far off it is. `form` is one of:
     full (14:20 CET, in 5 min), absolute (14:20 CET), short (14:20, in lists), clock (14:20:05), relative (in 5 min),
-    age (5 min).
+    age (5 min), whole (24 Nov 2026, 14:20:05 CET).
 
     Distance is measured from the context's `now` (the database's clock) where a view gives one.
     """
@@ -85,11 +100,12 @@ def when(context: template.Context, moment: datetime | None, form: str = "full")
         shown = away
     elif form == "age":
         shown = span(now - moment)
+    elif form == "whole":
+        shown = moments.whole(moment)
     else:
         shown = _clock(moment, now, form)
     beside = format_html(' <span class="second">{}</span>', away) if form == "full" else ""
-    local = timezone.localtime(moment)
-    whole = f"{local.day} {local:%b %Y, %H:%M:%S} {local.tzname()}"
+    whole = moments.whole(moment)
     machine = moment.astimezone(UTC).isoformat(timespec="seconds")
     return format_html('<time datetime="{}" title="{}">{}</time>{}', machine, whole, shown, beside)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -67,7 +66,7 @@ def starts(request: SignedIn, pk: int) -> HttpResponse:
     try:
         bulk.start(request.user, pk, form.cleaned_data["reason"])
     except Refused as refusal:
-        raise PermissionDenied(str(refusal)) from None
+        raise access.Missing(Capability.STEER_RUNS, str(refusal)) from None
     except Invalid as error:
         return _show(
             request, pk, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=f"Nothing was done: {error}."
@@ -87,7 +86,7 @@ def stops(request: SignedIn, pk: int) -> HttpResponse:
     try:
         bulk.stop(request.user, pk)
     except Refused as refusal:
-        raise PermissionDenied(str(refusal)) from None
+        raise access.Missing(Capability.STEER_RUNS, str(refusal)) from None
     except Conflict as error:
         return _show(request, pk, status=HTTPStatus.CONFLICT, problem=f"{error}.")
     messages.success(request, "Stopped. What was done before stays done; the rest was not tried.")

@@ -8,7 +8,8 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
 
-from approvals import access, decisions, htmx
+from approvals import access, attempts, decisions, htmx
+from approvals.capabilities import Capability
 from approvals.decisions import Answer, Circumstances
 from approvals.errors import Decided, Expired, Refused, Stale, Unread
 from approvals.forms import DecisionForm, EditForm, ReasonForm, first_error
@@ -59,6 +60,8 @@ def answer_back(request: SignedIn, gate_id: int) -> HttpResponse:
     try:
         opened = decisions.answer_back(request.user, gate_id, form.cleaned_data["reason"])
     except InterlockError as refusal:
+        if isinstance(refusal, Refused):
+            attempts.refused(request, str(refusal), Capability.ANSWER_BACK.value)
         return refused(request, gate_id, refusal)
     messages.success(request, "Answered. The reviewers see it in a new round.")
     return htmx.see_other(request, reverse("gate", args=[opened.pk]))

@@ -11,12 +11,14 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from django.urls import Resolver404, resolve
 from django.utils.cache import patch_vary_headers
 
-from approvals import access, catalogue
+from approvals import access, attempts, catalogue
 from approvals.capabilities import Capability
 from approvals.htmx import HtmxHttpRequest, SeeOther
 from approvals.views import refusals
 from durable.errors import NotFound
 from durable.text import mend
+
+_LOOKS = ("GET", "HEAD")
 
 
 class SignedIn(HtmxHttpRequest):
@@ -35,7 +37,7 @@ def door(*methods: str, needs: Capability | None = None) -> Callable[[View], Cal
     """Let a request through to a view: these methods, signed-in people, and those with the right, where one is named.
 
     A list without its right is 403. Single objects name no right here: their getter answers 404 for both what is not
-    there and what is not theirs.
+    there and what is not theirs. Whatever is refused to somebody who would have changed something is logged.
     """
     allowed = (*methods, "HEAD") if "GET" in methods else methods
 
@@ -54,6 +56,8 @@ def door(*methods: str, needs: Capability | None = None) -> Callable[[View], Cal
             try:
                 answer = view(cast(SignedIn, request), *args, **kwargs)
             except NotFound as error:
+                if request.method not in _LOOKS:
+                    attempts.refused(request, str(error))
                 raise Http404(str(error)) from None
             patch_vary_headers(answer, ["HX-Request"])  # one address brings a page, or a part of it
             return answer

@@ -7,9 +7,11 @@ from typing import Any
 from django.contrib.auth import login
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from approvals.views import kept
+from durable import acts
 
 
 class SignInForm(AuthenticationForm):
@@ -33,7 +35,10 @@ class SignIn(LoginView):
 
     def post(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
         """Let somebody in. Whoever has signed in meanwhile, in another tab, gets what was kept as well."""
-        return self._inside(request) or super().post(request, *args, **more)
+        if (inside := self._inside(request)) is not None:
+            return inside
+        with acts.naming(acts.SIGN_IN):  # a right password may be stored anew, by a better hash
+            return super().post(request, *args, **more)
 
     def _inside(self, request: HttpRequest) -> HttpResponse | None:
         if not request.user.is_authenticated:
@@ -44,10 +49,12 @@ class SignIn(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         """Let the person in, and show them what they had typed, or lead them where they meant to go."""
+        with transaction.atomic():  # nobody is in whose sign-in the log does not hold
+            login(self.request, form.get_user())
+            self.request.session.save()
         typed = self._kept()
         if typed is None:
-            return super().form_valid(form)
-        login(self.request, form.get_user())
+            return HttpResponseRedirect(self.get_success_url())
         return kept.offered(self.request, typed, "You are signed in.")
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
@@ -63,3 +70,8 @@ class SignOut(LogoutView):
     """By POST alone: no link signs anybody out."""
 
     http_method_names = ["post", "options"]
+
+    def post(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+        """End the session, and log it."""
+        with transaction.atomic():
+            return super().post(request, *args, **more)

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.utils.crypto import constant_time_compare
 
-from approvals import access, htmx, metrics
+from approvals import access, attempts, htmx, metrics
 from approvals.capabilities import Capability
 from approvals.queries import readings
 from approvals.queries import system as parts
@@ -52,6 +52,7 @@ def prometheus(request: HttpRequest) -> HttpResponse:
             return answer
         if not access.may(user, Capability.SEE_SYSTEM):
             words = "Your role does not include the right to see the system.\n"
+            attempts.refused(request, words.strip(), Capability.SEE_SYSTEM.value)
             return HttpResponse(words, status=403, content_type="text/plain")
     answer = HttpResponse(metrics.text(), content_type=metrics.CONTENT_TYPE)
     answer["Cache-Control"] = "no-store"

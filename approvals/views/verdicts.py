@@ -10,11 +10,10 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.urls import reverse
 
-from approvals import access, htmx
+from approvals import access, attempts, htmx
 from approvals.capabilities import Capability
 from approvals.errors import Refused
 from approvals.forms import VerdictForm, first_error
@@ -37,13 +36,14 @@ def verdict(request: SignedIn, key: str) -> HttpResponse:
     proposed = doubts.proposal(doubts.question(found)) if found.state == EffectState.IN_DOUBT else None
     hindrance = access.why_no_verdict(request.user, proposed)
     if hindrance is not None:
-        raise PermissionDenied(f"{hindrance[:1].upper()}{hindrance[1:]}.")
+        raise access.Missing(Capability.SETTLE, f"{hindrance[:1].upper()}{hindrance[1:]}.")
     form = VerdictForm(request.POST, currency=found.currency)
     if not form.is_valid():
         return show(request, found, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))
     try:
         done = _say(request.user, key, **form.cleaned_data)
     except Refused as refusal:
+        attempts.refused(request, str(refusal), Capability.SETTLE.value)
         found = access.get_effect(request.user, key)
         return show(request, found, status=HTTPStatus.FORBIDDEN, problem=str(refusal))
     except InterlockError as refusal:
@@ -108,7 +108,9 @@ def look_ups(request: SignedIn, key: str) -> HttpResponse:
     """Let the vendor be asked again now."""
     found = access.get_effect(request.user, key)
     if not access.may(request.user, Capability.SETTLE):
-        raise PermissionDenied("Your role does not include the right to have a vendor asked again.")
+        raise access.Missing(
+            Capability.SETTLE, "Your role does not include the right to have a vendor asked again."
+        )
     try:
         doubts.look_now(key, actor=access.actor(request.user))
     except InterlockError as refusal:

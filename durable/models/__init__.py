@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from durable.models.effects import Chain, Effect, EventDetail, LedgerEvent, Sealed, SealKey, Subject
+from durable.models.effects import (
+    ACTS,
+    BY_MACHINE,
+    ActKey,
+    ActWords,
+    Chain,
+    Effect,
+    EventDetail,
+    LedgerEvent,
+    Sealed,
+    SealKey,
+    Subject,
+)
 from durable.models.progress import Branch, Checkpoint, Frozen, Message
 from durable.models.roots import Anchor, Cut, Mark, Root
 from durable.models.runs import Attempt, Budget, Purse, Recovery, Run, Signal, Stop, Wait
@@ -11,7 +23,11 @@ from durable.models.runs import Attempt, Budget, Purse, Recovery, Run, Signal, S
 APPEND_ONLY_TABLES = tuple(model._meta.db_table for model in (LedgerEvent, Root, Cut))
 
 __all__ = [
+    "ACTS",
     "APPEND_ONLY_TABLES",
+    "BY_MACHINE",
+    "ActKey",
+    "ActWords",
     "Anchor",
     "Attempt",
     "Branch",

@@ -8,7 +8,12 @@ from django.db.models import Q
 
 from durable.models.fields import Clock, one_of, state_field
 from durable.models.runs import Run
-from durable.states import EffectClass, EffectState
+from durable.states import COURSE, EffectClass, EffectState
+
+#: Which events are acts, by whatever name an act has; and which of those nobody in particular did: Interlock, or a
+#: worker, who signs with host and process.
+ACTS = ~Q(kind__in=sorted(kind.value for kind in COURSE))
+BY_MACHINE = Q(actor="interlock") | Q(actor__contains=":")
 
 
 class SealKey(models.Model):
@@ -173,9 +178,10 @@ class Subject(models.Model):
 class LedgerEvent(models.Model):
     """What became true, when, by whom. Written once; the database refuses change, deletion and truncation to all.
 
-    `no` numbers the events of one run without a gap; `hash` is SHA-256 over the previous hash and this row, both set by
-    the database. `body` is canonical JSON of digests, minor units, keyed hashes and numbers, never personal data: what
-    people said stands sealed in `detail`.
+    `run_ref` names the chain: a run's id, or, for acts outside of runs, the object that was acted on (`person:7`); such
+    an act may name in `effect_key` what else it concerned. `no` numbers the events of one chain without a gap; `hash`
+    is SHA-256 over the previous hash and this row, both set by the database. `body` is canonical JSON of digests, minor
+    units, keyed hashes and numbers, never personal data: what people said stands sealed in `detail` or `act_words`.
     """
 
     run_ref = models.TextField()
@@ -200,7 +206,12 @@ class LedgerEvent(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["effect_key", "id"], name="event_of_effect", condition=~Q(effect_key=""))
+            models.Index(fields=["effect_key", "id"], name="event_of_effect", condition=~Q(effect_key="")),
+            # The log of acts, newest first: of people, of machines, of one actor, of one kind.
+            models.Index(fields=["at", "id"], name="act_of_people", condition=ACTS & ~BY_MACHINE),
+            models.Index(fields=["at", "id"], name="act_of_machines", condition=ACTS & BY_MACHINE),
+            models.Index(fields=["actor", "at", "id"], name="act_by_actor", condition=ACTS),
+            models.Index(fields=["kind", "at", "id"], name="act_by_kind", condition=ACTS),
         ]
 
     def __str__(self) -> str:
@@ -217,8 +228,39 @@ class EventDetail(models.Model):
         return f"detail of event {self.event_id}"
 
 
+class ActKey(models.Model):
+    """A key under which words about one object outside of runs are sealed, wrapped. Destroying it erases them; what is
+    said of the object later is sealed under the next."""
+
+    chain = models.TextField()
+    wrapped = models.BinaryField(null=True)
+    destroyed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["chain"], condition=Q(destroyed_at=None), name="act_key_once_per_chain"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"key of {self.chain}"
+
+
+class ActWords(models.Model):
+    """The part of an act outside of runs that may be erased: a reason, an address. Sealed under its object's key."""
+
+    event = models.OneToOneField(LedgerEvent, models.PROTECT, related_name="act_words")
+    key = models.ForeignKey(ActKey, models.PROTECT, related_name="+", db_index=False)
+    digest = models.TextField()
+    box = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"words of event {self.event_id}"
+
+
 class Chain(models.Model):
-    """The head of a run's chain of events; only the database's own trigger moves it."""
+    """The head of a chain of events, a run's or another object's; only the database's own trigger moves it."""
 
     run_ref = models.TextField(primary_key=True)
     no = models.IntegerField(default=0)

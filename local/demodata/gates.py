@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any
 
 from django.conf import settings
@@ -16,6 +17,11 @@ from local.demodata.rows import canonical
 
 _BROWSER = "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0"
 TOO_LATE = "nobody decided in time; propose it again if it is still needed"
+
+
+def moved(before: StrEnum, after: StrEnum) -> dict[str, Any]:
+    """A change of state, as an act's event tells it."""
+    return {"before": {"state": before.value}, "after": {"state": after.value}}
 
 
 class Gate:
@@ -45,6 +51,7 @@ class Gate:
     def approved(self, person: str) -> None:
         """Let a person say yes."""
         body = self._decision(person, Verdict.APPROVE, "")
+        body |= moved(EffectState.GATED, EffectState.APPROVED)
         self.act.event(EventKind.APPROVED, actor=person, body=body)
         self.story.note_wait(self.wait, WaitState.RESOLVED, by=person, answer={"verdict": "approve"})
         self.act.values |= {"state": EffectState.APPROVED.value, "approved_round": 1}
@@ -96,7 +103,8 @@ class Gate:
         act.values["words_id"], _ = story.seal(canonical(words))
         act.settled(to)
         act.money(reserved=-(act.wanted.minor or 0))
-        act.event(kind, actor=actor, words=words, body={"digest": act.digest, "round": 1, **body})
+        told = {"digest": act.digest, "round": 1, **body, **moved(EffectState.GATED, to)}
+        act.event(kind, actor=actor, words=words, body=told)
         # Nobody has answered one that was taken back.
         answer = None if wait is WaitState.WITHDRAWN else {"verdict": to.value}
         story.note_wait(self.wait, wait, by=actor, answer=answer)

@@ -74,5 +74,6 @@ def held(story: Story) -> None:
     desk.begin(story, ticket)
     story.pass_time(1, 5)
     story.note_wait(story.wait(WaitKind.HOLD, "hold", ("", 1, 0), detail={"by": OPERATOR}))
-    story.event(EventKind.HELD, actor=OPERATOR, words="The shop is counting its stock.")
+    body = {"before": {"held": False}, "after": {"held": True}}
+    story.event(EventKind.HELD, actor=OPERATOR, words="The shop is counting its stock.", body=body)
     story.held, story.state = True, RunState.SUSPENDED

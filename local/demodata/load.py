@@ -38,6 +38,21 @@ _PATIENCE = "5s"
 _SILENCE = 5.0
 
 
+#: An installation logs its roles and people before anything has run: that stays, and is no use of it.
+_OF_RUNS = "run_ref LIKE 'run-%'"
+_USED = {"durable_ledgerevent": _OF_RUNS, "durable_chain": _OF_RUNS}
+_USED |= dict.fromkeys(("durable_actkey", "durable_actwords", "approvals_tried"), "false")
+_LOGGED = ("durable_ledgerevent", "durable_chain")
+#: Acts take the numbers behind the last one of a story.
+_BEHIND = "(SELECT max(id) FROM durable_ledgerevent)"
+_BACK = (
+    "UPDATE logged_ledgerevent SET id = id + {behind}",
+    "UPDATE durable_actwords SET event_id = event_id + {behind}",
+    "INSERT INTO durable_ledgerevent SELECT * FROM logged_ledgerevent",
+    "INSERT INTO durable_chain SELECT * FROM logged_chain",
+)
+
+
 class InUse(Exception):
     """The database holds something, or somebody uses it: nothing was changed."""
 
@@ -118,7 +133,7 @@ def refuse_used() -> None:
 
 def _refuse(cursor: CursorWrapper) -> None:
     for table in tables():
-        cursor.execute(f"SELECT 1 FROM {table} LIMIT 1")
+        cursor.execute(f"SELECT 1 FROM {table} WHERE {_USED.get(table, 'true')} LIMIT 1")
         if cursor.fetchone():
             raise InUse(f"{table} has rows already; name a database without any, fresh from `migrate`")
     names = [person.username for person in DEMO_PEOPLE]
@@ -143,6 +158,9 @@ def _take(cursor: CursorWrapper) -> None:
 
 def _copy(cursor: CursorWrapper, order: Order, world: World, say: Callable[[str], None]) -> dict[str, int]:
     """Copy all batches in, the oldest first. Returns the number of rows of each table."""
+    for table in _LOGGED:
+        kept = table.replace("durable", "logged")
+        cursor.execute(f"CREATE TEMPORARY TABLE {kept} ON COMMIT DROP AS SELECT * FROM {table}")
     cursor.execute(f"TRUNCATE {', '.join(COLUMNS)}")
     rows = dict.fromkeys(COLUMNS, 0)
     began = told = time.monotonic()
@@ -156,6 +174,8 @@ def _copy(cursor: CursorWrapper, order: Order, world: World, say: Callable[[str]
             done, told = rows["durable_run"], now
             pace = done / (now - began)
             say(f"{done:,} of {len(order.plan.kinds):,} runs, {pace:,.0f} a second")
+    for statement in _BACK:
+        cursor.execute(statement.format(behind=_BEHIND))
     return rows
 
 

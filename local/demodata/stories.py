@@ -9,7 +9,7 @@ from durable.states import AttemptEnd, Attention, EffectClass, EventKind, RunSta
 from local.demodata import desk
 from local.demodata.acts import Act, Wanted
 from local.demodata.desk import Ticket
-from local.demodata.gates import TOO_LATE, Gate
+from local.demodata.gates import TOO_LATE, Gate, moved
 from local.demodata.story import OpenWait, Story
 
 REVIEWERS, OPERATOR = ("marta", "jonas"), "sven"
@@ -164,7 +164,8 @@ def _cancel(story: Story) -> None:
     """Let an operator cancel a run at rest, and a worker turn to that."""
     story.pass_time(600, 36_000)
     words = "The customer has changed their mind."
-    story.event(EventKind.CANCEL_ASKED, actor=OPERATOR, words=words, body={"undo": False})
+    body = {"undo": False, **moved(RunState.SUSPENDED, RunState.CANCELLING)}
+    story.event(EventKind.CANCEL_ASKED, actor=OPERATOR, words=words, body=body)
     story.claim()
 
 
@@ -225,7 +226,8 @@ def charged_back(story: Story) -> None:
 
 def _compensate(story: Story) -> None:
     story.pass_time(3_600, 36_000)
-    story.event(EventKind.COMPENSATION_ASKED, actor=OPERATOR, words="The customer keeps the old one.")
+    words, body = "The customer keeps the old one.", moved(RunState.COMPLETED, RunState.COMPENSATING)
+    story.event(EventKind.COMPENSATION_ASKED, actor=OPERATOR, words=words, body=body)
     story.claim()
 
 

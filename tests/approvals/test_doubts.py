@@ -17,6 +17,7 @@ from durable.models import Effect, LedgerEvent, Wait
 from tests import factories
 from tests.approvals.conftest import SignIn
 from tests.approvals.test_verdicts import doubtful, say
+from tests.logged import told
 
 pytestmark = pytest.mark.django_db
 
@@ -170,6 +171,7 @@ def test_asking_again_makes_the_look_up_due_now(olga: Client, monkeypatch: pytes
     assert olga.post(reverse("look-ups", args=[effect.key])).status_code == 303
     effect.refresh_from_db()
     assert effect.next_look_at is not None and effect.next_look_at <= db_now()
+    assert [(act.actor, act.concerns) for act in told("look-up asked")] == [("olga", effect.key)]
 
 
 def test_with_nothing_found_words_stand_where_blank_cells_would(olga: Client) -> None:

@@ -113,7 +113,7 @@ def test_an_act_that_people_let_out(vendor: Vendor) -> None:
     assert kinds == [
         ("intent", "worker", {"attempt", "class", "digest", "tool", "tool_version"}),
         ("gated", "interlock", {"digest", "round", "words"}),
-        ("approved", "alice", {"digest", "round", "gate", "decision"}),
+        ("approved", "alice", {"digest", "round", "gate", "decision", "before", "after"}),
         ("sent", "worker", set(SENT)),
         ("applied", "worker", {"digest", "receipt"}),
     ]

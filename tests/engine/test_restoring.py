@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 
 from approvals.states import Verdict
-from durable import clock, faults, restoring, runs, steering, stops, vault
+from durable import acts, clock, faults, journal, restoring, runs, steering, stops, vault
 from durable.adapters import stock
 from durable.errors import Conflict, Invalid
 from durable.ledger.outcome import receipt_from
 from durable.models import Recovery, Run, Stop
-from durable.states import EffectState, RunState
+from durable.states import ActKind, EffectState, RunState
 from durable.vendor import Call
 from tests.engine import desk, people, tools
 from tests.engine.restored import done_meanwhile, restored, wants
@@ -214,3 +215,12 @@ def test_an_operator_who_lifts_an_order_of_his_own_lets_nothing_go_unseen(vendor
     run = desk.drive(tools.start())
     assert run.state == RunState.SUSPENDED
     assert vendor.moved() == FORTY  # the one of the run that is gone
+
+
+def test_what_people_did_since_the_restore_says_nothing_about_the_backups_moment(vendor: Vendor) -> None:
+    wants(vendor, tools.keyed)
+    run = desk.drive(tools.start())
+    newest = journal.events(run.ref)[-1].at
+    with transaction.atomic():
+        acts.record(ActKind.SIGNED_IN, actor="ada", about="person:1")
+    assert restoring.restored(**WHY).recovery.since == newest - restoring.MARGIN

@@ -1,0 +1,79 @@
+"""Sign-ins, in the log of acts: who came in and went out, and who could not. Django's signals say so, whatever page
+asks.
+
+Of a name that nobody bears the log keeps a keyed hash alone: what is typed there by mistake may be a password.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.db import transaction
+from django.http import HttpRequest
+
+from approvals import access, attempts
+from approvals.attempts import Attempt
+from durable import acts
+from durable.digest import keyed_hash
+from durable.states import ActKind
+from durable.text import mend
+
+
+def connect() -> None:
+    """Have them logged, in this process."""
+    user_logged_in.connect(_signed_in, dispatch_uid="approvals.signed_in")
+    user_logged_out.connect(_signed_out, dispatch_uid="approvals.signed_out")
+    user_login_failed.connect(_refused, dispatch_uid="approvals.sign_in_refused")
+
+
+def _signed_in(sender: object, *, request: HttpRequest | None, user: User, **_: Any) -> None:
+    _log(ActKind.SIGNED_IN, request, user)
+
+
+def _signed_out(sender: object, *, request: HttpRequest | None, user: User | None, **_: Any) -> None:
+    if isinstance(user, User):
+        _log(ActKind.SIGNED_OUT, request, user)
+
+
+def _log(kind: ActKind, request: HttpRequest | None, user: User) -> None:
+    """In the transaction of the session's row, where whoever signs them in or out has opened one."""
+    with transaction.atomic():
+        acts.record(
+            kind,
+            actor=access.actor(user),
+            about=acts.person(user.pk),
+            body={"authenticated": "password"} if kind is ActKind.SIGNED_IN else {},
+            reason=attempts.came_from(request),
+        )
+
+
+def _refused(
+    sender: object, *, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any
+) -> None:
+    name = mend(str(credentials.get("username") or ""))
+    person = User.objects.filter(username=name).first()
+    where = attempts.source_of(request)
+    if person is not None:
+        body: dict[str, str] = {
+            "name": person.username,
+            "why": "wrong password" if person.is_active else "switched off",
+        }
+    else:
+        body = {
+            "why": "no such person",
+            "name_hash": keyed_hash("sign-in", name, settings.INTERLOCK_HASH_KEY),
+        }
+    attempts.keep(
+        Attempt(
+            ActKind.SIGN_IN_REFUSED,
+            acts.STRANGER,
+            acts.STRANGERS if person is None else acts.person(person.pk),
+            where,
+            body,
+        ),
+        words=attempts.came_from(request),
+        repeats=True,
+    )
