@@ -18,7 +18,7 @@ from approvals.states import LIVE_VALUES, Verdict
 from durable import doubts
 from durable.doubts import Said
 from durable.errors import NotFound
-from durable.models import Chain, Effect, Purse, Run
+from durable.models import Chain, Effect, Purse, Run, Subject
 
 #: Four eyes: a yes, and an edit that becomes what is sent, must come from somebody else than who asked or edited.
 _NEEDS_ANOTHER = frozenset({Verdict.APPROVE, Verdict.EDIT})
@@ -136,6 +136,24 @@ def glance(user: User, ref: str) -> tuple[object, ...]:
     )
     if found is None:
         raise NotFound("no such run")
+    return found
+
+
+def get_ledger_of_run(user: User, ref: str) -> Run:
+    """Return a run whose effects the person may see. Raises the same NotFound for one that is not there."""
+    if not may(user, Capability.SEE_LEDGER):
+        raise NotFound("no such run")
+    return get_run(user, ref)
+
+
+def get_subject(user: User, hash: str) -> Subject:
+    """Return a subject of whom the person may see what was done, by its keyed hash: any one row of it.
+
+    Raises the same NotFound for one that is not there.
+    """
+    found = Subject.objects.filter(hash=hash).first() if may(user, Capability.SEE_LEDGER) else None
+    if found is None:
+        raise NotFound("no such subject")
     return found
 
 

@@ -27,6 +27,7 @@ class Capability(StrEnum):
     SEE_TOOLS = "see_tools"
     SEE_SYSTEM = "see_system"
     SEE_LOG = "see_log"
+    EXPORT = "export_ledger"
 
 
 C = Capability
@@ -44,6 +45,7 @@ PERMISSIONS: list[tuple[str, str | _StrPromise]] = [
     (C.SEE_TOOLS.value, "see tools and their classes"),
     (C.SEE_SYSTEM.value, "see workers, queues and versions"),
     (C.SEE_LOG.value, "read the log of all acts"),
+    (C.EXPORT.value, "take files out of the ledger"),
 ]
 
 _READS = frozenset({C.SEE_GATES, C.SEE_RUNS, C.SEE_LEDGER, C.SEE_TOOLS})
@@ -53,6 +55,6 @@ REVIEWER, OPERATOR, AUDITOR, ADMIN = "reviewer", "operator", "auditor", "admin"
 ROLES: dict[str, frozenset[Capability]] = {
     REVIEWER: _READS | {C.DECIDE},
     OPERATOR: _READS | {C.ANSWER_BACK, C.STEER_RUNS, C.EDIT_STATE, C.SETTLE, C.SEE_SYSTEM},
-    AUDITOR: _READS | {C.SEE_LOG},
-    ADMIN: _READS | {C.SEE_SYSTEM, C.SEE_LOG},
+    AUDITOR: _READS | {C.SEE_LOG, C.EXPORT},
+    ADMIN: _READS | {C.SEE_SYSTEM, C.SEE_LOG, C.EXPORT},
 }

@@ -30,6 +30,7 @@ class Column:
     words: str
     pieces: tuple[Piece, ...]
     row: tuple[str, ...]
+    href: str = ""  # the list behind it
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Bar:
     height: str
     look: str
     words: str
+    href: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,12 @@ class Chart:
     foot: tuple[str, str, str]  # words at the left end, in the middle, at the right end
     head: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = field(default=())
+    hrefs: tuple[str, ...] = ()  # of the rows
+
+    @property
+    def linked(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The rows, each behind the address that it leads to."""
+        return tuple(zip(self.hrefs or ("",) * len(self.rows), self.rows, strict=True))
 
 
 def top(most: float) -> float:
@@ -89,6 +97,10 @@ def draw(
     wide = 100 / max(len(columns), 1)
     for place, column in enumerate(columns):
         ground = 0.0
+        if column.href:  # all of the column can be hit, however low its bar
+            bars.append(
+                Bar(_share(place * wide), "0%", _share(wide), "100%", "hit", column.words, column.href)
+            )
         for piece in column.pieces:
             if piece.value > 0:
                 bars.append(
@@ -99,11 +111,13 @@ def draw(
                         _share(piece.value / high * 100),
                         piece.look,
                         column.words,
+                        column.href,
                     )
                 )
                 ground += piece.value
     marks = (scale(high), scale(high / 2), scale(0))
-    return Chart(name, title, tuple(bars), marks, foot, head, tuple(column.row for column in columns))
+    hrefs = tuple(column.href for column in columns) if any(column.href for column in columns) else ()
+    return Chart(name, title, tuple(bars), marks, foot, head, tuple(column.row for column in columns), hrefs)
 
 
 def _share(number: float) -> str:

@@ -20,6 +20,7 @@ _ITEMS = (
     ("doubts", "In doubt", "zoom-question", Capability.SEE_LEDGER),
     ("stuck", "Stuck", "alert-triangle", Capability.STEER_RUNS),
     ("ledger", "Ledger", "database", Capability.SEE_LEDGER),
+    ("refunds", "Refunds", "receipt-refund", Capability.SEE_LEDGER),
     ("compensation", "Compensation", "arrow-back-up", Capability.SEE_RUNS),
     ("tools", "Tools", "tools", Capability.SEE_TOOLS),
     ("system", "System", "activity", Capability.SEE_SYSTEM),

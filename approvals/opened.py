@@ -4,21 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.exceptions import ObjectDoesNotExist
-
 from durable import vault
 from durable.models import Run, Sealed
 
-
-def key(run: Run) -> bytes:
-    """Return the run's sealing key; no query where the run was loaded with `seal_key`. Raises vault.Erased."""
-    try:
-        wrapped = run.seal_key.wrapped
-    except ObjectDoesNotExist:
-        wrapped = None
-    if wrapped is None:
-        raise vault.Erased(f"the personal data of {run.ref} has been erased")
-    return vault.unwrap(bytes(wrapped), run.ref)
+key = vault.key_of
 
 
 def read(sealed: Sealed, run: Run) -> Any:

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from approvals.typed import listed, quoted, slug, split
+from approvals.typed_query import chosen, read, slug, written
 from durable.states import RunState
 
 STATUS, AGENT, SUBJECT, OLDER, REF = "status", "agent", "subject", "older-than", "ref"
@@ -31,7 +31,6 @@ REASONS: dict[str, str] = {
     EXPIRING: "a gate of it must be answered today",
     HELD: "stopped by an operator until released",
 }
-
 
 STATES: dict[str, RunState] = {slug(state.value): state for state in RunState}
 STATUSES = (*REASONS, *STATES)
@@ -77,7 +76,7 @@ class RunQuery:
         return [(key, value) for key, value in found if value]
 
     def __str__(self) -> str:
-        return " ".join(f"{key}:{quoted(value)}" if key else value for key, value in self.parts)
+        return written(self.parts)
 
     def of(self, *statuses: str) -> RunQuery:
         """The same query with these statuses in the place of its own."""
@@ -92,26 +91,13 @@ class RunQuery:
 
 def parse(text: str) -> RunQuery:
     """Read a query. Never raises: what is wrong with it stands in `problems`, one sentence each."""
-    values: dict[str, str] = {}
-    words: list[str] = []
-    problems: list[str] = []
-    for key, value, whole in split(text):
-        if whole.lower().startswith("run-"):
-            words.append(whole.partition(":")[0])  # of an effect's key: its run's id comes before the colon
-        elif not key:
-            words += [value] if value else []
-        elif key not in KEYS:
-            problems.append(f"Runs are not found by {key}:. Use {listed([*KEYS])}.")
-        elif not value:
-            problems.append(f"{key}: needs a value after the colon, without a space between.")
-        elif key in values:
-            again = " For any of several, write status:failed,failing." if key == STATUS else ""
-            problems.append(f"{key}: stands twice; keep one.{again}")
-        else:
-            values[key] = value
-    statuses, unknown = _statuses(values.pop(STATUS, ""))
-    if unknown:
-        problems.append(f"status: there is no {unknown}; it is one of {listed(STATUSES)}.")
+    typed = read(text, KEYS, "Runs", {STATUS: "failed,failing"})
+    values, problems = typed.values, typed.problems
+    # Of an effect's key: its run's id comes before the colon.
+    words = [word.partition(":")[0] if word.lower().startswith("run-") else word for word in typed.words]
+    asked = ",".join(_ALSO.get(slug(word), word) for word in values.pop(STATUS, "").split(","))
+    statuses, unknown = chosen(STATUS, asked, STATUSES)
+    problems += unknown
     if OLDER in values and _age(values[OLDER]) is None:
         problems.append(f"older-than: must be like 30m, 4h or 2d, not {values[OLDER]}.")
     return RunQuery(
@@ -123,17 +109,6 @@ def parse(text: str) -> RunQuery:
         " ".join(words),
         tuple(problems),
     )
-
-
-def _statuses(value: str) -> tuple[tuple[str, ...], str]:
-    """The statuses of a value, each once, and the first that is none."""
-    found: list[str] = []
-    for word in filter(None, map(slug, value.split(","))):
-        status = _ALSO.get(word, word)
-        if status not in STATUSES:
-            return tuple(found), word
-        found += [status] if status not in found else []
-    return tuple(found), "" if found or not value else value
 
 
 def _age(text: str) -> timedelta | None:

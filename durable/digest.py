@@ -71,13 +71,14 @@ def keyed_hash(kind: str, value: str, secret: bytes) -> str:
     if len(secret) < _MIN_SECRET_BYTES:
         raise Invalid("secret", f"must have at least {_MIN_SECRET_BYTES} bytes")
     mac = hmac.new(secret, digestmod=hashlib.sha256)
-    for part in (check_text(kind, "kind"), _normal(check_text(value, kind))):
+    for part in (check_text(kind, "kind"), normal(check_text(value, kind))):
         data = part.encode("utf-8")
         mac.update(len(data).to_bytes(8, "big") + data)
     return mac.hexdigest()
 
 
-def _normal(value: str) -> str:
+def normal(value: str) -> str:
+    """A subject's name as it is compared: without surrounding spaces, case, and ways of composing accents."""
     # Unicode's canonical caseless match folds the decomposed form; composing afterwards only shortens it.
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", value.strip()).casefold())
 

@@ -43,6 +43,7 @@ BEATS = MappingProxyType(
         "due": "the sweeper ends a wait whose time has come",
         "wake": "the sweeper wakes a run that nothing would wake",
         "erase": "a run's seal key is destroyed",
+        "index": "what the ledger tells is indexed for those who search",
         "prune": "what retention no longer keeps is deleted",
         "mark": "how far the ledger is complete is marked",
         "root": "a root over events is made",

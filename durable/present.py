@@ -1,19 +1,25 @@
-"""The facts of a gated effect as they are at this moment, for people who are about to decide.
+"""What is true at a vendor at this moment, for people: the facts of a gated effect, and what became of any.
 
-A look and no more: nothing is stored, and the release reads the facts again, whatever was shown here.
+A look and no more: nothing is stored, nothing is settled by it, and the release reads the facts again, whatever was
+shown here.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import connection
 
-from durable import rounds
-from durable.errors import InterlockError
+from durable import clock, rounds
+from durable.beats import asking
+from durable.errors import CannotSay, InterlockError
 from durable.models import Effect
+from durable.reconcile import call_of, mismatch, readable, shown
+from durable.vendor import Candidates, Receipt
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +36,7 @@ def facts(effect: Effect) -> Mapping[str, Any] | None:
 
     Asks the vendor once, with a short limit, and never inside a transaction. Raises Unreadable for whatever fails.
     """
-    outer = connection.atomic_blocks
-    if outer and not outer[-1]._from_testcase:  # type: ignore[attr-defined]  # as `atomic(durable=True)` asks
-        raise RuntimeError("a vendor is to be asked, and a transaction is open")
+    _outside()
     try:
         ask = rounds.ask_of(effect)
         if ask.recheck is None:
@@ -41,3 +45,53 @@ def facts(effect: Effect) -> Mapping[str, Any] | None:
     except Exception as error:  # whatever an author's function raises, the page is there all the same
         log.warning("the facts of %s could not be read: %s", effect.key, type(error).__name__)
         raise Unreadable(f"the facts of {effect.key} can't be read now") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a vendor has said of an effect, and when it was asked, by the database's clock.
+
+    `receipts` are what it has, as plain JSON, each with why it is not the effect's (empty where it is). `cannot` is why
+    nobody can say: the tool is gone, or has no look-up, or the vendor did not answer in time.
+    """
+
+    at: datetime
+    receipts: tuple[tuple[Mapping[str, Any], str], ...] = ()
+    cannot: str = ""
+
+
+def at_vendor(effect: Effect) -> Seen:
+    """Ask the vendor what it has of an effect, by its tool's own look-up; once, with a short limit.
+
+    Never inside a transaction. What the answer means for the effect is not decided here, and whoever looks changes
+    nothing.
+    """
+    _outside()
+    now = clock.db_now()
+    try:
+        ask = rounds.ask_of(effect)
+        if ask.look is None:
+            return Seen(now, cannot=f"{effect.tool} has no look-up")
+        with asking("lookup"):
+            answer = readable(ask.look(call_of(effect, ask, effect.run.ref, PATIENCE)))
+    except (CannotSay, InterlockError) as error:
+        return Seen(now, cannot=str(error))
+    except Exception as error:  # whatever an author's function raises
+        log.warning("what became of %s could not be read: %s", effect.key, type(error).__name__)
+        return Seen(now, cannot="the vendor did not answer in time, or not readably")
+    if isinstance(answer, CannotSay):
+        return Seen(now, cannot=str(answer))
+    found = (
+        answer.receipts
+        if isinstance(answer, Candidates)
+        else (answer,)
+        if isinstance(answer, Receipt)
+        else ()
+    )
+    return Seen(now, tuple((shown(one), mismatch(ask, one, effect.key)) for one in found))
+
+
+def _outside() -> None:
+    outer = connection.atomic_blocks
+    if outer and not outer[-1]._from_testcase:  # type: ignore[attr-defined]  # as `atomic(durable=True)` asks
+        raise RuntimeError("a vendor is to be asked, and a transaction is open")

@@ -222,7 +222,7 @@ def look(effect: Effect, ask: Ask, run_ref: str) -> LookupAnswer | CannotSay | N
         answer = error
     except Exception as error:
         answer = CannotSay(f"{type(error).__name__}: {error}")
-    return _readable(answer)
+    return readable(answer)
 
 
 def look_up(claim: Claim, effect: Effect, ask: Ask) -> LookupAnswer | CannotSay | None:
@@ -235,7 +235,7 @@ def look_up(claim: Claim, effect: Effect, ask: Ask) -> LookupAnswer | CannotSay 
         return look(effect, ask, claim.run_ref)
 
 
-def _readable(answer: object) -> LookupAnswer | CannotSay:
+def readable(answer: object) -> LookupAnswer | CannotSay:
     """A look-up's answer, or that it can't be read: author code answers here, and what it says gets recorded."""
     if isinstance(answer, (Absent, CannotSay)):
         return answer

@@ -208,20 +208,12 @@ def _open(
     """Close the present round as superseded and open the next, in the caller's transaction."""
     before = effect.digest
     close(run, effect, by=actor)
-    columns: dict[str, Any] = {
+    columns = _asked(ask) | {
         "round": F("round") + 1,
         "approved_round": None,
-        "digest": ask.proposal.digest,
         "payload": payload,
         "facts": facts,
         "words": None,
-        "tool": ask.tool.name,
-        "tool_version": ask.proposal.version,
-        "effect_class": ask.effect_class.value,
-        "vendor": ask.facts.vendor,
-        "amount_minor": ask.proposal.amount_minor,
-        "currency": ask.proposal.currency or "",
-        "once_per": ask.once_per(settings.INTERLOCK_HASH_KEY),
         "settled_at": None,
     }
     if asked:
@@ -241,6 +233,22 @@ def _open(
     )
     if needed is not None:
         open_gate(run, effect, needed)
+
+
+def _asked(ask: Ask) -> dict[str, Any]:
+    """What an effect's row says of what is asked for."""
+    proposal = ask.proposal
+    return {
+        "digest": proposal.digest,
+        "tool": ask.tool.name,
+        "tool_version": proposal.version,
+        "effect_class": ask.effect_class.value,
+        "vendor": ask.facts.vendor,
+        "amount_minor": proposal.amount_minor,
+        "currency": proposal.currency or "",
+        "reason": proposal.reason,
+        "once_per": ask.once_per(settings.INTERLOCK_HASH_KEY),
+    }
 
 
 def close(run: Run, effect: Effect, *, by: str) -> None:

@@ -6,21 +6,34 @@ chain verifiable.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import os
+from functools import cache
 from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.conf import settings
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import connection
 
-from durable.beats import stating
+from durable.beats import committing, stating
 from durable.digest import canonical, sha256
 from durable.errors import InterlockError
-from durable.models import ActKey, ActWords, LedgerEvent, Run, Sealed, SealKey
+from durable.models import ActKey, ActWords, Indexed, LedgerEvent, Run, Sealed, SealKey
 from durable.models.fields import Clock
 
 _NONCE = 12
+_FORGET = """
+DELETE FROM durable_subjectname n
+USING durable_effect e JOIN durable_subject s ON s.effect_id = e.id
+WHERE e.run_id = %(run)s AND n.hash = s.hash AND NOT EXISTS (
+    SELECT FROM durable_subject other JOIN durable_sealkey k ON k.run_id = other.run_id AND k.wrapped IS NOT NULL
+    WHERE other.hash = s.hash AND other.run_id <> e.run_id
+)
+"""
 
 
 class Erased(InterlockError):
@@ -107,6 +120,17 @@ def open_key(run_id: int, run_ref: str) -> bytes:
     return unwrap(bytes(wrapped), run_ref)
 
 
+def key_of(run: Run) -> bytes:
+    """Return the sealing key of a run that was loaded with its `seal_key`; no query. Raises Erased."""
+    try:
+        wrapped = run.seal_key.wrapped
+    except ObjectDoesNotExist:
+        wrapped = None
+    if wrapped is None:
+        raise Erased(f"the personal data of {run.ref} has been erased")
+    return unwrap(bytes(wrapped), run.ref)
+
+
 def unwrap(wrapped: bytes, run_ref: str) -> bytes:
     """Return a run's sealing key from its wrapped form."""
     return _decrypt(settings.INTERLOCK_SEAL_KEY, wrapped, run_ref.encode())
@@ -156,9 +180,16 @@ def read(sealed: Sealed) -> Any:
 
 
 def destroy(run: Run) -> None:
-    """Destroy the run's key for ever: what was sealed under it can't be read again."""
-    with stating("erase"):
+    """Destroy the run's key for ever: what was sealed under it can't be read again.
+
+    The index of names forgets those that no other run with a key knows.
+    """
+    with committing("erase"):
+        # The indexer has it while it reads what is sealed and writes names: one of the two comes first.
+        list(Indexed.objects.select_for_update())
         SealKey.objects.filter(run=run, destroyed_at=None).update(wrapped=None, destroyed_at=Clock())
+        with connection.cursor() as cursor:
+            cursor.execute(_FORGET, {"run": run.pk})
 
 
 def seal_act(event: int, chain: str, words: str) -> None:
@@ -196,3 +227,18 @@ def forget(chain: str) -> None:
     """Destroy for ever the key of what was said about an object outside of runs, such as the addresses of a person."""
     with stating("erase"):
         ActKey.objects.filter(chain=chain, destroyed_at=None).update(wrapped=None, destroyed_at=Clock())
+
+
+def box_for_index(plain: bytes, bound_to: str) -> bytes:
+    """Seal what the index of names holds, under a key of its own that only the installation's key gives."""
+    return _encrypt(_index_key(settings.INTERLOCK_SEAL_KEY), plain, bound_to.encode())
+
+
+def open_for_index(boxed: bytes, bound_to: str) -> bytes:
+    """Return what the index holds. Raises Tampered."""
+    return _decrypt(_index_key(settings.INTERLOCK_SEAL_KEY), boxed, bound_to.encode())
+
+
+@cache
+def _index_key(seal_key: bytes) -> bytes:
+    return hmac.digest(seal_key, b"interlock index of names", hashlib.sha256)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists
 
-from approvals.queries import pages, runs, words
-from durable.clock import db_now
-from durable.models import Effect, LedgerEvent, Run, Subject
+from approvals.ledger_query import STATE, STATES, UNDONE, LedgerQuery
+from approvals.queries import groups, narrowing, pages, subjects, totals, words
+from approvals.queries.searching import Search, bearing
 from durable.states import EffectState
 
-COLUMNS = (
+__all__ = ["COLUMNS", "bearing", "listing", "row", "shown"]
+
+_OF_EFFECT = (
     "id",
     "key",
     "tool",
@@ -33,14 +34,13 @@ COLUMNS = (
     "applied_no",
     "vendor",
     "run__ref",
-    "run__input",
 )
+COLUMNS = (*_OF_EFFECT, "run__input")
 _LIT = frozenset({EffectState.GATED, EffectState.IN_DOUBT})
-_CHIPS = ("", *(state.value for state in EffectState))
 
 
-def row(found: pages.Row) -> dict[str, Any]:
-    """One row of _effect_rows.html."""
+def row(found: pages.Row, about: str | None = None) -> dict[str, Any]:
+    """One row of _effect_rows.html. `about` says whom it is about; else the run's input does."""
     run, _, place = found["key"].rpartition(":")
     return {
         "id": found["key"],
@@ -53,8 +53,9 @@ def row(found: pages.Row) -> dict[str, Any]:
         "minor": found["amount_minor"],
         "currency": found["currency"],
         "target": "",
-        "subject": words.subject(found["run__input"]),
+        "subject": words.subject(found["run__input"]) if about is None else about,
         "state": found["state"],
+        "undone": bool(found.get("undone")),
         "proof": found["receipt_id"] or found["failure"],
         "proof_is_receipt": bool(found["receipt_id"]),
         "at": found["settled_at"] or found["recorded_at"],
@@ -63,131 +64,56 @@ def row(found: pages.Row) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """The effects that a text finds, in whatever state. `few`: they are few enough to be read, one by one.
-
-    `wide` says why nothing is looked for: the text begins too many keys.
-    """
-
-    effects: QuerySet[Effect]
-    few: bool = False
-    wide: str = ""
-
-    def having(self, state: str) -> QuerySet[Effect]:
-        """Those in this state; all of them without one. One definition for rows, counts and sums."""
-        return self.effects.filter(state=state) if state else self.effects
-
-
-def search(q: str) -> Search:
-    """Find effects by the beginning of a key, a receipt, or, as a keyed hash, an order or customer.
-
-    Each has its own index, so they are looked up apart, and first: joined in, the server would rather walk through all
-    effects from the newest back.
-    """
-    if not q:
-        return Search(Effect.objects.all())
-    about = Subject.objects.filter(hash__in=runs.subject_hashes(q)).order_by()
-    named = _named(q)
-    if named is None:
-        wide = f"More than {pages.COUNTED:,} effects have a key that begins with {q}: type more of it."
-        return Search(Effect.objects.none(), wide=wide)
-    proven, ids = pages.few((Effect.objects.filter(bearing([q])), "pk"), (about, "effect_id"))
-    found = [*named, *(proven or [])]
-    if ids is None:
-        return Search(
-            Effect.objects.filter(Q(pages.Among("pk", found)) | Q(pk__in=about.values("effect_id")))
-        )
-    return Search(Effect.objects.filter(pages.Among("pk", [*found, *ids])), few=True)
-
-
-def _named(beginning: str) -> list[int] | None:
-    """Effects by the beginning of their key, which begins with their run's ref and a colon; None for too many."""
-    ref, colon, _ = beginning.partition(":")
-    (of,) = pages.few(
-        (Run.objects.filter(ref=ref) if colon else Run.objects.filter(ref__startswith=ref), "pk")
-    )
-    if not of:
-        return of
-    (found,) = pages.few((Effect.objects.filter(pages.Among("run_id", of), key__startswith=beginning), "pk"))
-    return found
-
-
-def bearing(receipts: Sequence[str]) -> Q:
-    """Effects that one of these receipts proves. Those that act and those that undo have an index each."""
-    return Q(receipt_id__in=receipts, undo_of=None) | Q(receipt_id__in=receipts, undo_of__isnull=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Shown:
-    """One page's rows and their version: all that a poll of an unchanged page costs."""
+    """One page of what a search finds."""
 
     search: Search
-    state: str
     page: pages.Page
-    version: str
 
 
-def shown(state: str, q: str, *, after: int | None, before: int | None) -> Shown:
-    """Read one page of the ledger. Rows on other pages change sums and counts, and never without an event."""
-    found = search(q)
-    page = pages.page(found.having(state).values(*COLUMNS), after=after, before=before)
-    newest = LedgerEvent.objects.order_by("-id").values_list("id", flat=True).first()
-    return Shown(found, state, page, pages.version(page.rows, newest))
+def shown(search: Search, *, after: int | None, before: int | None) -> Shown:
+    """Read one page."""
+    found = search.found
+    if search.summed:
+        found = found.filter(narrowing.near(search, after=after, before=before))
+    rows = found.values(*_OF_EFFECT, undone=Exists(groups.applied_undos()))
+    return Shown(search, pages.page(rows, after=after, before=before))
 
 
-def listing(shown: Shown, q: str) -> dict[str, Any]:
-    """What ledger.html shows of a page."""
-    found = shown.search.having(shown.state)
-    total = pages.count(found)
+def listing(shown: Shown) -> dict[str, Any]:
+    """What ledger.html shows of a page and of what it is a page of."""
+    found = totals.of(shown.search)
+    about = subjects.of_effects(row["id"] for row in shown.page.rows)
     return {
-        "effects": [row(one) for one in shown.page.rows],
-        "page": shown.page.context(total),
-        "sums": _sums(found),
-        "summed": f"of the newest {pages.COUNTED:,}" if total > pages.COUNTED else "",
-        "wide": shown.search.wide,
+        "effects": [row(one, about.get(one["id"], "")) for one in shown.page.rows],
+        "page": shown.page.context(found.number) | {"total": _words(found.number, shown.search)},
+        "sums": found.sums,
+        "summed": "" if found.whole else f"of the newest {pages.COUNTED:,}",
+        "filters": chips(shown.search.query, found),
         "chain": None,
-        "q": q,
-        "version": shown.version,
-        "now": db_now(),
     }
 
 
-def chips(shown: Shown, q: str) -> list[dict[str, Any]]:
-    """The filters with their counts, each from the same rows as the list it leads to; one query for all."""
-    found = shown.search
-    if found.few:
-        counted = pages.by_state(found.effects)
-        numbers = [counted.get(chip, 0) if chip else sum(counted.values()) for chip in _CHIPS]
-    else:
-        numbers = pages.counts([found.having(chip) for chip in _CHIPS])
+def _words(number: int, search: Search) -> str:
+    return f"{number:,}" if search.summed else pages.words(number)
+
+
+def address(text: str) -> str:
+    """A query as the ledger's address has it, without the `?`."""
+    return urlencode({"q": text} if text else {})
+
+
+def chips(query: LedgerQuery, found: totals.Totals) -> list[dict[str, Any]]:
+    """The states as filters with their counts, each of the list that it leads to."""
+    by_state, every = found.by_state or {}, found.every
+    counts = [("", every), *((word, by_state.get(word)) for word in (*STATES, UNDONE))]
     return [
         {
-            "label": chip.capitalize() or "All",
-            "query": urlencode({name: value for name, value in (("state", chip), ("q", q)) if value}),
-            "count": pages.words(count),
-            "current": chip == shown.state,
+            "label": word.replace("-", " ").capitalize() or "All",
+            "query": address(query.having(state=word)),
+            # Where not all are counted, only that much is known of them.
+            "count": f"{count:,}" if count is not None else "" if word else pages.words(pages.COUNTED + 1),
+            "current": query[STATE] == word,
         }
-        for chip, count in zip(_CHIPS, numbers, strict=True)
-    ]
-
-
-_SUMS = """
-SELECT currency, sum(amount_minor) FILTER (WHERE state = 'applied'),
-       sum(amount_minor) FILTER (WHERE state <> 'applied'), count(*) FILTER (WHERE state = 'applied')
-FROM ({rows}) AS newest (currency, amount_minor, state, undo_of_id)
-WHERE amount_minor IS NOT NULL AND undo_of_id IS NULL AND state IN ('applied', 'pending', 'in doubt')
-GROUP BY currency ORDER BY currency
-"""
-
-
-def _sums(found: QuerySet[Effect]) -> list[dict[str, Any]]:
-    """What was moved, by currency, in the newest of the list: a sum over all there ever was would grow without bound.
-
-    Undos move money back and are not in it.
-    """
-    newest = found.order_by("-pk").values_list("currency", "amount_minor", "state", "undo_of_id")
-    totals = pages.over(newest[: pages.COUNTED], _SUMS)
-    return [
-        {"currency": currency, "applied": int(applied or 0), "doubt": int(doubt or 0), "count": count}
-        for currency, applied, doubt, count in totals
+        for word, count in counts
     ]

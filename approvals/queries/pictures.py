@@ -48,7 +48,7 @@ def throughput(found: Trends) -> dict[str, Any]:
             columns,
             head=("From", "Completed", "Failed", "Cancelled"),
             foot=_foot(found),
-            scale=_number,
+            scale=on_scale,
             ceiling=even,
         ),
     }
@@ -102,7 +102,7 @@ def _currency(found: Trends, currency: str, look: str) -> dict[str, Any]:
         told = money(sums.get(moment, 0), currency)
         columns.append(Column(f"{when}: {told}", (Piece(sums.get(moment, 0), look),), (when, told)))
     total, acts = money(sum(sums.values()), currency), found.acts[currency]
-    unit = _unit(currency)
+    whole = unit(currency)
     return {
         "total": total,
         "acts": f"{acts:,} act{'' if acts == 1 else 's'}",
@@ -114,12 +114,13 @@ def _currency(found: Trends, currency: str, look: str) -> dict[str, Any]:
             columns,
             head=("From", currency),
             foot=_foot(found),
-            scale=lambda minor: _number(minor / unit),
+            scale=lambda minor: on_scale(minor / whole),
         ),
     }
 
 
-def _unit(currency: str) -> int:
+def unit(currency: str) -> int:
+    """How many minor units a whole one of the currency has; 1 for what is no currency."""
     try:
         return int(10 ** exponent(currency))
     except Invalid:  # a page shows what is stored, whatever it is
@@ -144,7 +145,7 @@ def _behind(name: str, period: Period) -> str:
     return f"{reverse('behind', args=[name])}?period={period.name}"
 
 
-def _number(value: float) -> str:
+def on_scale(value: float) -> str:
     """A mark of a scale: 400, 1.5k, 2M, 5,000G."""
     for unit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= unit:

@@ -107,4 +107,4 @@ def _around(request: SignedIn, query: RunQuery) -> dict[str, Any]:
 def suggestions(request: SignedIn) -> HttpResponse:
     """What may come next in a query; for the field's list of completions."""
     found = run_words.suggestions(mend(request.GET.get("q", "")).lstrip()[:500])
-    return render(request, "approvals/_run_words.html", {"suggestions": found})
+    return render(request, "approvals/_words.html", {"suggestions": found})

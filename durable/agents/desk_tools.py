@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import EmailStr
 
 from durable.adapters import mail, orders, stock, stripe_refunds
 from durable.author import Call, LookupAnswer, Period, Receipt, hours, minutes, seconds, tool
+
+#: Why Stripe gives money back, in its own words.
+Reason = Literal["duplicate", "fraudulent", "requested_by_customer"]
 
 
 @tool(reads=True, vendor="shop", subject="order", freshness=minutes(10))
@@ -24,10 +27,11 @@ def fetch_order(order: str) -> dict[str, Any]:
     subject=("order", "customer"),
     target="charge",
     once_per=("order",),
+    reason="reason",
     lookup_lag=seconds(2),
 )
 def refund(
-    call: Call, order: str, customer: str, charge: str, amount: Decimal, currency: str, reason: str
+    call: Call, order: str, customer: str, charge: str, amount: Decimal, currency: str, reason: Reason
 ) -> Receipt:
     """Give money back to the card that paid."""
     return stripe_refunds.refund(call, charge, amount, currency, reason)

@@ -98,6 +98,7 @@ def _values(
         "vendor": ask.facts.vendor,
         "amount": proposal.amount_minor,
         "currency": proposal.currency or "",
+        "reason": proposal.reason,
         "counted": proposal.amount_minor is not None and ask.undo_of is None,
         "once_per": draft.once_per,
         "state": (EffectState.PENDING if draft.needed is None else EffectState.GATED).value,

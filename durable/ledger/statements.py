@@ -50,12 +50,13 @@ WITH fenced AS (
 ), e AS (
     INSERT INTO durable_effect (run_id, key, step, visit, ordinal, link, linked_from_id, undo_of_id, tool,
         tool_version, effect_class, digest_asked, digest, payload_asked_id, payload_id, facts_id, said_id, vendor,
-        amount_minor, currency, once_per, state, round, sends, open_sends, error_saved, first_sent_at, last_sent_at,
-        send_by, looks, next_look_at, forgotten_since, receipt_id, adopted, failure, recorded_at)
+        amount_minor, currency, reason, once_per, state, round, sends, open_sends, error_saved, first_sent_at,
+        last_sent_at, send_by, looks, next_look_at, forgotten_since, receipt_id, adopted, failure, recorded_at)
     SELECT may.id, %(key)s, %(step)s, %(visit)s, %(ordinal)s, %(link)s, %(linked_from)s::bigint,
         %(undo_of)s::bigint, %(tool)s, %(tool_version)s, %(effect_class)s, %(digest)s, %(digest)s, payload.id,
         payload.id, facts.id, said.id,
-        %(vendor)s, %(amount)s::bigint, %(currency)s, %(once_per)s, %(state)s, 1, %(sends)s, %(sends)s, false,
+        %(vendor)s, %(amount)s::bigint, %(currency)s, %(reason)s, %(once_per)s, %(state)s, 1, %(sends)s, %(sends)s,
+        false,
         CASE WHEN %(sends)s > 0 THEN clock_timestamp() END, CASE WHEN %(sends)s > 0 THEN clock_timestamp() END,
         coalesce(%(over_at)s::timestamptz, clock_timestamp() + %(over_in)s::interval), 0,
         coalesce(%(over_at)s::timestamptz, clock_timestamp() + %(look_in)s::interval),

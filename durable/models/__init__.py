@@ -18,6 +18,7 @@ from durable.models.effects import (
 from durable.models.progress import Branch, Checkpoint, Frozen, Message
 from durable.models.roots import Anchor, Cut, Mark, Root
 from durable.models.runs import Attempt, Budget, Purse, Recovery, Run, Signal, Stop, Wait
+from durable.models.summary import EffectCell, EffectGroup, Indexed, SubjectName
 
 #: Tables in which the application may insert and read, and nothing else.
 APPEND_ONLY_TABLES = tuple(model._meta.db_table for model in (LedgerEvent, Root, Cut))
@@ -36,8 +37,11 @@ __all__ = [
     "Checkpoint",
     "Cut",
     "Effect",
+    "EffectCell",
+    "EffectGroup",
     "EventDetail",
     "Frozen",
+    "Indexed",
     "LedgerEvent",
     "Mark",
     "Message",
@@ -50,5 +54,6 @@ __all__ = [
     "Signal",
     "Stop",
     "Subject",
+    "SubjectName",
     "Wait",
 ]

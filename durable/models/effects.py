@@ -45,8 +45,9 @@ class Effect(models.Model):
     `digest_asked` is what the step asked for, `digest` what people let out (they differ after an edit). `open_sends`
     counts requests whose fate is unknown. `facts` is what held when it was drafted, `said` what the agent said in the
     asking step, unproven, `words` what a reviewer wrote. Amounts are minor units. `link` counts keys linked to an older
-    one: a person said that the older one never happened. `forgotten_since` is set while a request of it since then may
-    have been forgotten by a restore from a backup: it is looked up before anything is sent.
+    one: a person said that the older one never happened. `reason` is the argument that its tool declares as saying why:
+    one of few words. `forgotten_since` is set while a request of it since then may have been forgotten by a restore
+    from a backup: it is looked up before anything is sent.
     """
 
     run = models.ForeignKey(
@@ -73,6 +74,7 @@ class Effect(models.Model):
     vendor = models.TextField(default="")
     amount_minor = models.BigIntegerField(null=True)
     currency = models.TextField(default="")
+    reason = models.TextField(default="", db_default="")
     once_per = models.TextField(default="")
     state = state_field(EffectState.PENDING)
     round = models.IntegerField(default=1)
@@ -151,6 +153,11 @@ class Effect(models.Model):
                 include=["currency", "amount_minor"],
                 name="effect_moved",
                 condition=Q(state="applied", undo_of=None, amount_minor__isnull=False),
+            ),
+            models.Index(
+                fields=["currency", "amount_minor", "id"],
+                name="effect_by_amount",
+                condition=Q(amount_minor__isnull=False),
             ),
         ]
 

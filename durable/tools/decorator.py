@@ -28,6 +28,7 @@ def tool(
     subject: str | tuple[str, ...] | Mapping[str, str] = (),
     secret: tuple[str, ...] = (),
     once_per: tuple[str, ...] = (),
+    reason: str | None = None,
     lookup_lag: timedelta = ...,
     in_flight: timedelta = ...,
     send_within: timedelta = ...,
@@ -49,6 +50,7 @@ def tool(
     `money`, `currency`: the arguments that hold the amount (a Decimal) and its ISO code ("currency" by default).
     `subject`: the arguments that say whom it concerns, or a mapping from kind to argument.
     `secret`: arguments that no page or log shows. `once_per`: arguments of which equal values gate a second effect.
+    `reason`: the argument that says why, one of the words of its Literal or Enum: kept in clear, and summed up by.
     `lookup_lag`: how late the vendor's look-up may be. `in_flight`: how long a sent request may still act.
     `send_within`: time from the `sent` event to the end of the call. `freshness`: how long a read stays good.
     `target`: the argument that the receipt's target must equal.

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any, overload
+from enum import StrEnum
+from typing import Any, Literal, get_args, get_origin, overload
 
 from durable.states import EffectClass
 from durable.tools import facts as sheet
@@ -177,3 +178,15 @@ def _check(made: Tool) -> None:
         raise Misdeclared(f"money names the argument {money}, which must be a Decimal")
     if currency is not None and made.arguments.annotation(currency) is not str:
         raise Misdeclared(f"currency names the argument {currency}, which must be a str")
+    reason = made.facts.reason
+    if reason is not None and not _is_of_few_words(made.arguments.annotation(reason)):
+        raise Misdeclared(
+            f"reason names the argument {reason}, which must be a Literal of texts or a StrEnum"
+        )
+
+
+def _is_of_few_words(annotation: object) -> bool:
+    """Whether a type has a few texts as its values: what is kept in clear must not be what somebody wrote."""
+    if get_origin(annotation) is Literal:
+        return all(isinstance(word, str) for word in get_args(annotation))
+    return isinstance(annotation, type) and issubclass(annotation, StrEnum)

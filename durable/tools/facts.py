@@ -31,6 +31,7 @@ class Facts:
     subjects: Mapping[str, str] = field(default_factory=lambda: _NO_SUBJECTS)
     secret: tuple[str, ...] = ()
     once_per: tuple[str, ...] = ()
+    reason: str | None = None
     lookup_lag: timedelta = _NONE
     in_flight: timedelta = timedelta(seconds=60)
     send_within: timedelta = timedelta(seconds=10)
@@ -50,13 +51,13 @@ class Facts:
         if self.freshness is not None and (not self.reads or self.freshness <= _NONE):
             yield "freshness is for tools that read, and must be above 0"
         if self.reads:
-            for name in ("idempotent_for", "money", "once_per", "lookup_lag", "target"):
+            for name in ("idempotent_for", "money", "once_per", "reason", "lookup_lag", "target"):
                 if getattr(self, name):
                     yield f"a tool that reads cannot declare {name}: it has no effect"
 
     def arguments(self) -> Iterator[tuple[str, str]]:
         """Each fact that names an argument, with that name."""
-        for fact in ("money", "currency", "target"):
+        for fact in ("money", "currency", "reason", "target"):
             name = getattr(self, fact)
             if name is not None:
                 yield fact, name

@@ -26,7 +26,8 @@ class Proposal:
     `args` are plain JSON, amounts as text in the currency's decimals. `canonical` are the RFC 8785 bytes of tool,
     version, vendor, account and args, `digest` the SHA-256 over them. `amount_minor` and `currency` are set where the
     tool moves money. `subjects` maps a kind (order, customer) to its value, `once_per` is equal for two effects of
-    which there should be only one, `target` is what the receipt's target must equal. All three hold personal data.
+    which there should be only one, `target` is what the receipt's target must equal. All three hold personal data;
+    `reason`, one of the tool's own words, holds none.
     """
 
     tool: str
@@ -40,6 +41,7 @@ class Proposal:
     once_per: str | None = field(repr=False)
     target: str | None = field(repr=False)
     secret: tuple[str, ...]
+    reason: str = ""
 
     def public_args(self) -> dict[str, Any]:
         """The arguments for pages and logs: secrets show their last four characters at most, and say so."""
@@ -76,6 +78,7 @@ def build(name: str, facts: Facts, typed: Mapping[str, Any], given: Mapping[str,
         once_per=_once_per(name, facts.once_per, args),
         target=_name(args[facts.target], facts.target) if facts.target is not None else None,
         secret=facts.secret,
+        reason="" if facts.reason is None else str(args[facts.reason]),
     )
 
 

@@ -30,6 +30,7 @@ _FRESH: dict[str, Any] = dict.fromkeys(_FIELDS) | {
     "looks": 0,
     "adopted": False,
     "currency": "",
+    "reason": "",
     "once_per": "",
     "receipt_id": "",
     "failure": "",
@@ -49,6 +50,7 @@ class Wanted:
     currency: str = ""
     once_per: str | None = None
     target: str | None = None
+    reason: str = ""
 
 
 class Act:
@@ -88,12 +90,15 @@ class Act:
             "vendor": wanted.vendor,
             "amount_minor": wanted.minor,
             "currency": wanted.currency,
+            "reason": wanted.reason,
             "recorded_at": story.now,
         }
         if wanted.once_per is not None:
             self.values["once_per"] = keyed_hash(f"once:{wanted.tool}", wanted.once_per, secret)
         for kind, value in wanted.subjects.items():
-            story.rows.add("durable_subject", self.id, story.id, kind, keyed_hash(kind, value, secret))
+            hash = keyed_hash(kind, value, secret)
+            story.rows.add("durable_subject", self.id, story.id, kind, hash)
+            story.rows.name(kind, hash, value)
         self.money(reserved=wanted.minor or 0)
         body: dict[str, Any] = {"tool": wanted.tool, "tool_version": 1, "class": wanted.effect_class.value}
         body |= {"digest": self.digest, "attempt": story.attempt, **self._amount()}

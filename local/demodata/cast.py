@@ -200,7 +200,7 @@ def batches(plan: Plan, until: datetime, years: float) -> Iterator[Batch]:
 
 def tell(batch: Batch, world: World, seed: int) -> dict[str, bytes]:
     """Tell the stories of a batch; returns what COPY reads, table by table."""
-    rows, chance = Rows(batch.number), random.Random(f"{seed}/{batch.number}")
+    rows, chance = Rows(batch.number, _named(world)), random.Random(f"{seed}/{batch.number}")
     with connection.execute_wrapper(_refuse):
         for place, (kind, (moment, pace)) in enumerate(zip(batch.kinds, batch.moments, strict=True)):
             cast = KINDS[kind]
@@ -216,6 +216,16 @@ def tell(batch: Batch, world: World, seed: int) -> dict[str, bytes]:
             cast.tell(story)
             story.close()
     return rows.text()
+
+
+#: The names that this process has told, for the one world that it tells of.
+_told: dict[str, set[str]] = {}
+
+
+def _named(world: World) -> set[str]:
+    if world.name not in _told:
+        _told.clear()
+    return _told.setdefault(world.name, set())
 
 
 def _refuse(_execute: object, sql: str, *_: object) -> None:

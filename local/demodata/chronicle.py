@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import random
+import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,10 +18,13 @@ from local.demodata.rows import Rows, canonical
 
 @dataclass(frozen=True)
 class World:
-    """What all stories of one database share: when it was made (UTC, without a zone), and the numbers of its people."""
+    """What all stories of one database share: when it was made (UTC, without a zone), the numbers of its people, and a
+    name that no other one has.
+    """
 
     until: datetime
     people: Mapping[str, int]
+    name: str = field(default_factory=lambda: secrets.token_hex(8))
 
 
 @dataclass(kw_only=True)

@@ -93,7 +93,7 @@ def refund(story: Story, ticket: Ticket) -> Act:
     """Ask for the refund of a ticket."""
     order, currency = ticket.order, ticket.currency
     args = {name: order[name] for name in ("customer", "charge", "amount", "currency")}
-    args |= {"order": order["id"], "reason": "requested_by_customer"}
+    args |= {"order": order["id"], "reason": _reason(story)}
     subjects = {"order": order["id"], "customer": order["customer"]}
     once = canonical({"tool": "refund", "args": {"order": order["id"]}})
     explain(story, ticket)
@@ -109,8 +109,16 @@ def refund(story: Story, ticket: Ticket) -> Act:
             currency,
             once,
             order["charge"],
+            args["reason"],
         ),
     )
+
+
+def _reason(story: Story) -> str:
+    """Why the money goes back: some were charged twice, a few by somebody else."""
+    if story.id % 37 == 5:
+        return "fraudulent"
+    return "duplicate" if story.id % 11 == 3 else "requested_by_customer"
 
 
 def explain(story: Story, ticket: Ticket) -> None:
@@ -147,7 +155,7 @@ def refund_gate(story: Story, act: Act, ticket: Ticket) -> Gate:
 def refunded(act: Act, ticket: Ticket, *, adopted: bool = False) -> str:
     """Let the refund have come through; returns what the customer is told."""
     name = f"re_{act.story.chance.getrandbits(80):020x}"
-    facts = {"status": "succeeded", "charge": ticket.order["charge"], "reason": "requested_by_customer"}
+    facts = {"status": "succeeded", "charge": ticket.order["charge"], "reason": act.wanted.reason}
     proof = act.applied(name, facts | {"amount_minor": ticket.minor}, adopted=adopted)
     return f"We have refunded {proof['amount']} {proof['currency']} ({name})."
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+from durable import names
+
 #: Runs of one batch. What is random is so within its batch: another size is another database.
 BATCH = 500
 #: Rows of one run in a table that counts; a batch's numbers begin after the most that those before it can have used.
@@ -31,10 +33,11 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "fresh_until",
         "durable_sealed": "id run_id digest box at",
         "durable_effect": "id run_id key step visit ordinal link undo_of_id tool tool_version effect_class "
-        "digest_asked digest payload_asked_id payload_id facts_id words_id said_id vendor amount_minor currency "
+        "digest_asked digest payload_asked_id payload_id facts_id words_id said_id vendor amount_minor currency reason "
         "once_per state round approved_round sends open_sends error_saved first_sent_at last_sent_at send_by looks "
         "next_look_at receipt_id proof_id adopted failure recorded_at settled_at applied_no",
         "durable_subject": "id effect_id run_id kind hash",
+        "durable_subjectname": "kind hash grams box",
         "durable_wait": "id run_id kind name step visit ordinal effect_id waits_for detail state opened_at deadline "
         "answer closed_at closed_by",
         "durable_ledgerevent": "id run_ref no kind effect_key actor body at hash",
@@ -72,14 +75,17 @@ _TEXT: dict[type, Callable[[Any], str]] = {
     datetime: lambda value: value.isoformat() + "+00",
     timedelta: lambda value: f"{value.days} days {value.seconds} seconds {value.microseconds} microseconds",
     dict: lambda value: _escaped(_encode(value)),
+    list: lambda value: f"{{{','.join(map(str, value))}}}",
 }
 
 
 class Rows:
     """The rows of one batch, table by table."""
 
-    def __init__(self, batch: int) -> None:
+    def __init__(self, batch: int, named: set[str] | None = None) -> None:
+        """`named` holds the hashes of names that other batches have written down already."""
         self.lines: dict[str, list[str]] = {table: [] for table in COLUMNS}
+        self.named = set() if named is None else named
         self._last = dict.fromkeys(COLUMNS, batch * BATCH * MOST)
 
     def new_id(self, table: str) -> int:
@@ -96,6 +102,12 @@ class Rows:
         number = self.new_id(table)
         self.write(table, number, *values)
         return number
+
+    def name(self, kind: str, hash: str, name: str) -> None:
+        """Write a subject's name down for those who search for a part of it; once."""
+        if hash not in self.named:
+            self.named.add(hash)
+            self.write("durable_subjectname", kind, hash, names.grams(name), names.box(hash, name))
 
     def text(self) -> dict[str, bytes]:
         """Return what COPY reads, for each table that has rows."""

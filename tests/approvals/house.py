@@ -19,7 +19,7 @@ from approvals.models import BulkAct, Gate, RunView
 from approvals.queries import behind
 from durable import journal, waits
 from durable.clock import db_now
-from durable.models import Branch, Checkpoint, Effect, Message, Run
+from durable.models import Branch, Checkpoint, Effect, Message, Run, Subject
 from durable.models.fields import Clock
 from durable.states import Attention, EventKind, RunState
 from durable.transitions import lock_run
@@ -60,6 +60,7 @@ class House:
             "key": [effect.key for effect in self.effects],
             "pk": [self.bulk.pk],
             "name": list(behind.LISTS),
+            "hash": list(Subject.objects.filter(effect__in=self.effects).values_list("hash", flat=True)),
         }
         no_page = {*POSTS, "sign-in", "sign-out"}
         return [address for name, address in addresses.every(values) if name not in no_page]
@@ -181,7 +182,17 @@ def lists_beyond() -> list[str]:
     later = f"1_{db_now().isoformat()}_1"
     found = {
         "runs": ("q=8812", "q=status:stuck", "after=999999", "before=1"),
-        "ledger": ("q=8812", "q=8812&state=gated", "after=999999"),
+        "ledger": (
+            "q=8812",
+            "q=8812&state=gated",
+            "after=999999",
+            "q=tool:pay+decided-by:Alice+state:gated+from:2025",
+            "q=order:*881*+decided-by:Alice+amount:1..+from:2025+to:today",
+            "q=nobody",
+            "q=order:*&state=x",
+        ),
+        "ledger-suggestions": ("q=tool:", "q=pa"),
+        "refunds": ("tool=pay_out&period=all",),
         "gates": (f"after={later}",),
         "compensation": ("state=partly+compensated",),
         "home": ("period=7d",),

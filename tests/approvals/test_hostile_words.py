@@ -77,7 +77,14 @@ def test_what_can_not_be_seen_is_shown_as_its_code_point_in_every_field_of_every
 ) -> None:
     assert [(path, code) for path, page in read for char, code in UNSEEN.items() if char in page] == []
     marked = {kind_of(path) for path, page in read if "U+202E" in page.partition("<main")[2]}
-    unnamed = {"tools", "metrics", "healthz", "readyz", "run-suggestions"}  # they show nobody's words
+    unnamed = {
+        "tools",
+        "metrics",
+        "healthz",
+        "readyz",
+        "run-suggestions",
+        "ledger-suggestions",
+    }  # they show nobody's words
     assert {*names()} - {*POSTS, "behind", "sign-in", "sign-out"} - marked == unnamed
 
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from approvals.models import BulkAct, BulkResult, Gate
 from approvals.queries import inbox
-from durable.models import LedgerEvent
+from durable.models import LedgerEvent, Subject
 from tests import factories
 from tests.approvals.addresses import names
 from tests.approvals.conftest import SignIn
@@ -23,12 +23,14 @@ pytestmark = pytest.mark.django_db
 
 READERS = ("alice", "olga", "rita", "ada")
 #: Who gets which status from a GET, by the name of the address. Whoever is not named here gets what `else` says.
-LISTS = ("gates", "runs", "run-suggestions", "bulk-acts", "doubts", "compensation", "ledger", "tools")
+LISTS = ("gates", "runs", "run-suggestions", "bulk-acts", "doubts", "compensation", "ledger", "ledger-suggestions",
+         "refunds", "tools")  # fmt: skip
 RUN_PAGES = ("run", "conversation", "log", "checkpoints", "way-back")
-OBJECTS = ("gate", "payload", "facts", "alike", *RUN_PAGES, "effect", "bulk-act")
+DOSSIERS = ("dossier-effect", "dossier-run", "dossier-subject")
+OBJECTS = ("gate", "payload", "facts", "alike", *RUN_PAGES, "effect", "bulk-act", *DOSSIERS)
 POSTS = ("decisions", "alike-decisions", "answers", "holds", "releases", "cancellations", "compensations", "retries",
          "skips", "forks", "state", "verdicts", "look-ups", "run-views", "run-view-deletions", "bulk-drafts",
-         "bulk-starts", "bulk-stops")  # fmt: skip
+         "bulk-starts", "bulk-stops", *(f"{one}-files" for one in DOSSIERS), "dossier-look-ups")  # fmt: skip
 OPEN = ("sign-in", "sign-out", "home", "healthz", "readyz")
 #: Each with a matrix of its own: in test_{home,system,run_pages,commands,log_page}.py.
 ELSEWHERE = ("behind", "system", "metrics", "differences", "fork", "acts")
@@ -52,6 +54,12 @@ def address(name: str, gate: Gate) -> str:
     }
     if name in ("bulk-act", "bulk-starts", "bulk-stops"):
         of[name] = [bulk_of(gate)]
+    if name.startswith("dossier-"):
+        of |= {name: [gate.effect.key]}
+    if name.startswith("dossier-run"):
+        of |= {name: [gate.effect.run.ref]}
+    if name.startswith("dossier-subject"):
+        of |= {name: [Subject.objects.filter(effect=gate.effect)[0].hash]}
     needs_ref = name in POSTS or name in RUN_PAGES
     return reverse(name, args=of.get(name, [gate.effect.run.ref] if needs_ref else []))
 
@@ -121,6 +129,9 @@ def test_no_act_is_done_by_looking_and_none_without_a_right(name: str, who: str,
         "run-view-deletions": dict.fromkeys((*READERS, "bob"), 404),
         "bulk-stops": {"olga": 303},
         "bulk-starts": {"olga": 422},
+        # A file is taken, which changes nothing; a vendor may be asked by whoever reads the ledger.
+        **{f"{one}-files": {"rita": 200, "ada": 200} for one in DOSSIERS},
+        "dossier-look-ups": dict.fromkeys((*READERS, "bob"), 200),
     }
     stranger = 403 if name in ("run-views", "bulk-drafts") else 404
     expected = {"nobody": 302, "charlie": stranger}.get(who) or told.get(name, {"olga": 422}).get(who, 403)
@@ -135,7 +146,7 @@ def test_what_is_not_yours_and_what_is_not_there_look_the_same(name: str, sign_i
               "payload": reverse("payload", args=[gate.pk + 999]),
               "facts": reverse("facts", args=[gate.pk + 999]),
               "alike": reverse("alike", args=[gate.pk + 999]),
-              **{one: reverse(one, args=["run-none"]) for one in RUN_PAGES},
+              **{one: reverse(one, args=["run-none"]) for one in (*RUN_PAGES, *DOSSIERS)},
               "effect": reverse("effect", args=["run-none:pay"]),
               "bulk-act": reverse("bulk-act", args=[10**9])}[name]  # fmt: skip
     mine, nobodys = charlie.get(address(name, gate)), charlie.get(absent)

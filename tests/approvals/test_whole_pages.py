@@ -21,7 +21,7 @@ from tests.approvals.test_query_bounds import kind_of
 pytestmark = pytest.mark.django_db
 
 #: Addresses for machines, and a fragment that is no page of its own.
-NO_PAGES = ("/metrics", "/healthz", "/readyz", "/run-suggestions/")
+NO_PAGES = ("/metrics", "/healthz", "/readyz", "/run-suggestions/", "/ledger-suggestions/")
 LINKS = re.compile(r'(?:href|action|hx-get)="(/[^"#]*)"')
 ATTRIBUTES = re.compile(r'\b(?:href|action|hx-get|id|for|name|value|data-[a-z]+)="([^"]*)"')
 #: A number as people write it, which no machine reads.

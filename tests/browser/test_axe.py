@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page
 
 from approvals.models import Gate
-from durable import recovery, runs
+from durable import indexing, recovery, runs
 from tests.browser.people import Cast, Watch
 from tests.engine import desk
 from tests.vendors import Vendor
@@ -56,11 +56,18 @@ def scenes(vendor: Vendor) -> tuple[list[str], list[str], list[str]]:
     undone = desk.drive(desk.start("5"))
     runs.compensate(undone.ref, actor="sven", reason="a wrong customer")
     desk.drive(undone)
+    indexing.catch_up(30)
     gates = [f"/gates/{gate.pk}/" for gate in Gate.objects.order_by("id")]
     gates += [f"{gates[0]}alike/", f"{gates[0]}facts/"]
     details = [f"/runs/{doubt.ref}/", f"/runs/{undone.ref}/", f"/effects/{doubt.ref}:pay/"]
     details.append(f"/runs/{undone.ref}/compensation/")
-    return ["/gates/", "/runs/", "/doubts/", "/compensation/", "/ledger/", "/tools/"], gates, details
+    details += [f"/dossiers/runs/{undone.ref}/", f"/dossiers/effects/{doubt.ref}:pay/"]
+    searched = ["/ledger/?q=customer:*cus*", "/ledger/?q=tool:nothing+amount:1,5", "/refunds/"]
+    return (
+        ["/gates/", "/runs/", "/doubts/", "/compensation/", "/ledger/", *searched, "/tools/"],
+        gates,
+        details,
+    )
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -92,7 +99,16 @@ def test_a_fresh_installation_has_whole_pages_too(theme: str, cast: Cast) -> Non
     found = []
     for name in ("sven", "marta"):
         page = cast.enters(name, color_scheme=theme)
-        for path in ("/", "/gates/", "/runs/", "/doubts/", "/compensation/", "/ledger/", "/tools/"):
+        for path in (
+            "/",
+            "/gates/",
+            "/runs/",
+            "/doubts/",
+            "/compensation/",
+            "/ledger/",
+            "/refunds/",
+            "/tools/",
+        ):
             page.goto(path)
             found += violations(page, theme)
     assert found == []

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from enum import StrEnum
+from typing import Any, Literal
 
 import pytest
 
 from durable.budget import hours, minutes, seconds
-from durable.errors import UnknownTool
+from durable.errors import Invalid, UnknownTool
 from durable.states import EffectClass
 from durable.tools import Misdeclared, all_tools, get, isolated, tool
 from durable.vendor import Absent, Call, LookupAnswer, Receipt
@@ -241,3 +242,30 @@ def test_a_function_that_states_no_schema_is_refused() -> None:
 
 class Receiver:
     """A type of which pydantic knows no schema."""
+
+
+class Why(StrEnum):
+    LATE = "late"
+    BROKEN = "broken"
+
+
+@pytest.mark.parametrize("words", [Literal["late", "broken"], Why])
+def test_a_reason_is_one_of_a_few_words_and_stands_in_the_proposal(words: Any) -> None:
+    def send(call: Call, order: str, why: str) -> Receipt:
+        return Receipt(id=order)
+
+    send.__annotations__["why"] = words
+    made = tool(reason="why")(send)
+    assert made.proposal({"order": "1", "why": "late"}).reason == "late"
+    with pytest.raises(Invalid):
+        made.proposal({"order": "1", "why": "Ann Smith wrote that it was late"})
+
+
+@pytest.mark.parametrize("kind", [str, int, Literal[1, 2]])
+def test_what_anybody_may_have_written_is_no_reason(kind: Any) -> None:
+    def send(call: Call, why: str) -> Receipt:
+        return Receipt(id="1")
+
+    send.__annotations__["why"] = kind
+    with pytest.raises(Misdeclared, match="reason names the argument why, which must be a Literal"):
+        tool(reason="why")(send)

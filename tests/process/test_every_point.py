@@ -18,6 +18,7 @@ from approvals.states import Verdict
 from durable import (
     claims,
     faults,
+    indexing,
     recovery,
     restoring,
     retention,
@@ -93,6 +94,7 @@ def a_thinking_run(vendor: Vendor, seen: Watched) -> None:
     assert desk.drive(agents.start("Minder")).state == RunState.COMPLETED
     desk.time_passes(days=400)
     assert retention.prune().runs >= 1
+    assert indexing.catch_up(60) > 0
     vault.destroy(run)
 
 

@@ -1,5 +1,7 @@
 """`manage.py sweep`: find what no message announced; with `--forever`, for as long as it lives.
 
+Afterwards it keeps the index that auditors search by up with the ledger.
+
 It needs no broker. Due runs that no worker hears of it takes itself, because the broker is away, has lost a message, or
 has workers that still wait before they connect again; each in a process of its own, so that a step that hangs or kills
 its process stops nothing else. Two of them at once do no harm. Told to end, it waits until these have handed their
@@ -22,7 +24,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import Error, connections
 
-from durable import draining, recovery, runner
+from durable import draining, indexing, recovery, runner
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +50,7 @@ class Command(BaseCommand):
             return
         for kind, count in recovery.sweep().items():
             self.stdout.write(f"{kind}: {count}")
+        indexing.catch_up()
 
 
 def _end(over: threading.Event) -> None:
@@ -62,6 +65,7 @@ def forever(over: threading.Event) -> None:
     while not over.is_set():
         try:
             recovery.sweep(otherwise=stand_in.take)
+            indexing.catch_up()
         except Error as error:
             log.warning("sweep: the database is away: %s", type(error).__name__)
             connections.close_all()

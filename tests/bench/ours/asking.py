@@ -13,7 +13,7 @@ from django.urls import reverse
 from approvals.models import BulkAct, Gate
 from durable.models import Effect, Run
 from tests.bench import kit, paging
-from tests.bench.ours import exactly, extremes
+from tests.bench.ours import exactly, extremes, searching
 from tests.bench.ours.exactly import Exactly
 
 
@@ -30,7 +30,7 @@ def questions() -> dict[str, Question]:
     """Everything that `paging.PAGES` names."""
     found: dict[str, Question] = {}
     for page, asked in {
-        **_overviews(), "runs": _runs(), "ledger": _ledger(), **_objects(), **_of_runs(), **_others(),
+        **_overviews(), "runs": _runs(), "ledger": _ledger(), **_objects(), **_of_runs(), **_others(), **_audits(),
     }.items():  # fmt: skip
         found |= {f"{page}: {what}": question for what, question in asked.items()}
     assert sorted(found) == sorted(paging.PAGES), sorted(set(found) ^ set(paging.PAGES))
@@ -99,9 +99,26 @@ def _ledger() -> Asked:
     }
     for state in paging.EFFECT_STATES:
         found[state] = Question([_at("ledger", state=state)], "auditor", exactly.ledger(state=state))
-    for typed in paging.ASKED["ledger"][len(found) :]:
+    for typed in paging.SEARCHES:
+        query = typed.format(**searching.names())
+        found[typed] = Question([searching.address(query)], "auditor", searching.must(query))
+    for typed in (one for one in paging.ASKED["ledger"] if one not in found):
         text, _, state = typed.format(**_names()).partition(", ")
         found[typed] = Question([_at("ledger", q=text, state=state)], "auditor", exactly.ledger(text, state))
+    return found
+
+
+def _audits() -> dict[str, Asked]:
+    """Dossiers, refunds, and what completes a search."""
+    pages = {"refunds": searching.refunds(), **searching.dossiers(_long())}
+    found = {
+        page: {what: Question(addresses, "auditor") for what, addresses in asked.items()}
+        for page, asked in pages.items()
+    }
+    typed = {what: "" if what == "nothing typed" else what for what in paging.ASKED["ledger-suggestions"]}
+    found["ledger-suggestions"] = {
+        what: Question([_at("ledger-suggestions", q=text)], "auditor") for what, text in typed.items()
+    }
     return found
 
 

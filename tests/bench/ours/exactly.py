@@ -126,8 +126,9 @@ def _hashes(text: str) -> str:
 
 def ledger(text: str = "", state: str = "") -> Exactly:
     """What the ledger must say for a text and a state."""
-    where = "true"
+    where, wide = "true", ""
     if text:
+        wide = f"(SELECT count(*) FROM durable_effect WHERE key LIKE '{text}%') > {COUNTED}"
         about = f"id IN (SELECT effect_id FROM durable_subject WHERE hash IN ({_hashes(text)}))"
         where = f"(key LIKE '{text}%' OR receipt_id = '{text}' OR {about})"
     states = (
@@ -141,9 +142,11 @@ def ledger(text: str = "", state: str = "") -> Exactly:
         "expired",
         "withdrawn",
     )
+    # Where too many keys begin so, nothing is looked for.
+    where += f" AND NOT {wide}" if wide else ""
     chips = {one.capitalize(): count("durable_effect", f"state = '{one}' AND {where}") for one in states}
     every = count("durable_effect", where)
-    return Exactly(chips[state.capitalize()] if state else every, {**chips, "All": every})
+    return Exactly(chips[state.capitalize()] if state else every, {**chips, "All": every}, capped=bool(text))
 
 
 def _since(period: str) -> str:

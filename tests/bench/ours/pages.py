@@ -24,6 +24,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from approvals.models import Gate
+from durable import indexing
 from durable.models import Run
 from local import parts
 from local.process import free_port, spawn, stop, wait_for
@@ -50,6 +51,8 @@ def fill() -> kit.Figures:
     kit.done(Run.objects.count(), paging.RUNS, "runs")
     kit.done(Gate.objects.filter(state__in=("open", "asked back")).count(), paging.GATES, "gates that wait")
     extremes.make()
+    while indexing.catch_up(60):
+        pass
     with kit.connect() as admin:
         admin.execute("VACUUM ANALYZE")
     return {}

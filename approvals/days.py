@@ -1,0 +1,73 @@
+"""Days, months and years in the reader's zone, as the moments at which they begin: right across clock changes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from django.utils import timezone
+
+_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ](\d{2}):(\d{2}))?)?)?")
+_YEARS = range(1990, 2200)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of time, from `start` up to and without `end` (UTC)."""
+
+    start: datetime
+    end: datetime
+
+
+def begins(day: date) -> datetime:
+    """The first moment of a day in the reader's zone. Where a clock change leaves midnight out, the one after it."""
+    local = datetime.combine(day, time(), timezone.get_current_timezone())
+    return local.astimezone(UTC)
+
+
+def after(day: date) -> date:
+    """The next day."""
+    return day + timedelta(days=1)
+
+
+def today(now: datetime) -> date:
+    """The reader's day at a moment."""
+    return timezone.localtime(now).date()
+
+
+def months_on(day: date, number: int) -> date:
+    """The first of a month so many months after (or before) the month of a day."""
+    count = day.year * 12 + day.month - 1 + number
+    return date(count // 12, count % 12 + 1, 1)
+
+
+def read(text: str, now: datetime) -> Stretch | None:
+    """What `2026`, `2026-03`, `2026-03-09`, `2026-03-09T14:00`, `today` and `yesterday` mean; None for anything else.
+
+    A minute that a clock change repeats is both of them.
+    """
+    said = {"today": 0, "yesterday": 1}.get(text.lower())
+    if said is not None:
+        day = today(now) - timedelta(days=said)
+        return Stretch(begins(day), begins(after(day)))
+    found = _DATE.fullmatch(text)
+    if found is None or int(found[1]) not in _YEARS:
+        return None
+    year, month, dom, hour, minute = (int(part) if part else 0 for part in found.groups())
+    try:
+        if found[4]:
+            return _minute(datetime(year, month, dom, hour, minute))
+        if dom:
+            day = date(year, month, dom)
+            return Stretch(begins(day), begins(after(day)))
+        first = date(year, month or 1, 1)
+    except ValueError:
+        return None
+    return Stretch(begins(first), begins(months_on(first, 1 if month else 12)))
+
+
+def _minute(naive: datetime) -> Stretch:
+    zone = timezone.get_current_timezone()
+    first, second = (naive.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+    return Stretch(min(first, second), max(first, second) + timedelta(minutes=1))

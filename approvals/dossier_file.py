@@ -1,0 +1,70 @@
+"""A dossier as a file: JSON that says of itself what it is, when it was made and by whom. Moments are UTC."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from approvals.queries import dossier, dossiers
+from approvals.queries.dossiers import Dossier
+from durable.errors import Invalid
+from durable.models import Effect
+from durable.money import from_minor
+
+FORM = "interlock-dossier-1"
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def made(found: Dossier, by: str, now: datetime) -> tuple[str, bytes]:
+    """The file's name, in plain letters, and its bytes."""
+    effects = dossier.whole(Effect.objects.filter(pk__in=[row["id"] for row in found.rows]).order_by("-pk"))
+    cases = dossier.cases(effects)
+    content = {
+        "form": FORM,
+        "about": {"kind": found.kind, "name": found.name, "title": dossiers.titled(found, cases)},
+        "made": {"at": now, "by": by},
+        "complete": not found.cut,
+        "sums": [
+            {
+                "currency": money.currency,
+                "applied": amount(money.applied, money.currency),
+                "of_it_undone": amount(money.undone, money.currency),
+                "in_doubt": amount(money.doubt, money.currency),
+                "count": money.count,
+            }
+            for money in dossiers.sums(found.rows)
+        ],
+        "effects": [_plain_case(case) for case in cases],
+    }
+    name = (
+        f"dossier-{found.kind}-{_UNSAFE.sub('-', found.name)[:60]}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.json"
+    )
+    return name, json.dumps(content, ensure_ascii=False, indent=1, default=_text).encode(
+        "utf-8", "backslashreplace"
+    )
+
+
+def amount(minor: int | None, currency: str) -> str | None:
+    """An amount as text, with its currency's decimals."""
+    if minor is None:
+        return None
+    try:
+        return f"{from_minor(minor, currency):f}"
+    except Invalid:  # a file tells what is stored, whatever it is
+        return f"{minor} minor units"
+
+
+def _plain_case(case: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {name: value for name, value in case.items() if name not in ("id", "minor")}
+    return plain | {"amount": amount(case["minor"], case["currency"]), "amount_minor": case["minor"]}
+
+
+def _text(value: object) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, bytes):  # a payload, which is JSON itself
+        return json.loads(value)
+    raise TypeError(f"{type(value).__name__} has no place in a dossier")

@@ -1,0 +1,237 @@
+"""The history of what a tool moved: per day, week or month, and by agent, reason and person, each currency for itself.
+
+An effect stands under the day on which it was recorded, whatever became of it later. So each mark is a search: what the
+ledger finds behind it is what was summed up in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from approvals import days
+from approvals.charts import Chart, Column, Piece, draw
+from approvals.ledger_query import AGENT, CURRENCY, DECIDED_BY, FROM, NONE, REASON, TO, TOOL
+from approvals.queries import actors, groups, tallies, totals, words
+from approvals.queries.groups import Wanted
+from approvals.queries.pictures import on_scale, unit
+from approvals.queries.tallies import Tally
+from approvals.queries.totals import Money
+from approvals.typed_query import written
+from durable.models import Effect
+from durable.tools import all_tools
+
+#: The tool whose history is shown where none is named, if there is one.
+REFUND = "refund"
+#: Months that are shown at most, and agents, reasons or persons.
+MONTHS, BARS = 120, 12
+_NAMELESS = {REASON: "no reason", DECIDED_BY: "nobody was asked", AGENT: NONE}
+_DAY, _WEEK = timedelta(days=1), timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One mark of a chart: from a day to another, both included, how it is called, and how a search says it."""
+
+    first: date
+    last: date
+    name: str
+    start: str
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A stretch of days up to today, and its marks."""
+
+    name: str
+    words: str
+    marks: Callable[[date, date], list[Mark]]  # of today, and of the day of the first effect
+
+
+def _day(day: date) -> Mark:
+    return Mark(day, day, f"{day.day} {day:%b %Y}", day.isoformat(), day.isoformat())
+
+
+def _week(monday: date) -> Mark:
+    sunday = monday + 6 * _DAY
+    return Mark(
+        monday, sunday, f"week of {monday.day} {monday:%b %Y}", monday.isoformat(), sunday.isoformat()
+    )
+
+
+def _month(first: date) -> Mark:
+    said = f"{first:%Y-%m}"
+    return Mark(first, days.months_on(first, 1) - _DAY, f"{first:%b %Y}", said, said)
+
+
+def _weeks(today: date, _: date) -> list[Mark]:
+    monday = today - today.weekday() * _DAY
+    return [_week(monday - back * _WEEK) for back in reversed(range(53))]
+
+
+def _months(today: date, first: date) -> list[Mark]:
+    number = (today.year - first.year) * 12 + today.month - first.month + 1
+    return [_month(days.months_on(today, -back)) for back in reversed(range(min(max(number, 1), MONTHS)))]
+
+
+PERIODS = {
+    one.name: one
+    for one in (
+        Period(
+            "30d", "30 days", lambda today, _: [_day(today - back * _DAY) for back in reversed(range(30))]
+        ),
+        Period(
+            "90d", "90 days", lambda today, _: [_day(today - back * _DAY) for back in reversed(range(90))]
+        ),
+        Period("1y", "a year", _weeks),
+        Period("all", "all months", _months),
+    )
+}
+
+
+def period(name: str) -> Period:
+    """The period of an address; 30 days for nothing and for nonsense."""
+    return PERIODS.get(name, PERIODS["30d"])
+
+
+def tools(known: Iterable[groups.Group]) -> list[str]:
+    """The tools that move money, or have moved some."""
+    moved = {group.like.tool for group in known if group.like.currency}
+    return sorted(moved | {tool.name for tool in all_tools() if tool.facts.money is not None})
+
+
+def history(tool: str, span: Period, now: datetime) -> dict[str, Any]:
+    """What refunds.html shows of a tool (of refunds, where it is empty)."""
+    known, standing = groups.all_groups(), tallies.standing()
+    names = tools(known)
+    tool = tool or (REFUND if REFUND in names else next(iter(names), ""))
+    marks = span.marks(days.today(now), _first_day(now))
+    found: list[Tally] = []
+    if standing.blocks is not None and tool:
+        wanted = Wanted(tool=frozenset({tool}), undo=False)
+        alike = [group for group in known if wanted.fits(group.like) and group.like.currency]
+        bounds = [days.begins(mark.first) for mark in marks] + [days.begins(days.after(marks[-1].last))]
+        tallied = tallies.tally(alike, standing.blocks, bounds)
+        found = [one for one in tallied if one.number and one.like.currency and wanted.fits(one.like)]
+    people = actors.names(name for one in found for name in one.like.deciders)
+    currencies = sorted({one.like.currency for one in found})
+    return {
+        "tool": tool,
+        "tools": names,
+        "title": "Refunds" if tool == REFUND else words.act(tool),
+        "period": span,
+        "periods": PERIODS.values(),
+        "behind": standing.blocks is None,
+        "currencies": [
+            _Currency(tool, code, marks, [one for one in found if one.like.currency == code], people).shown(
+                span
+            )
+            for code in currencies
+        ],
+    }
+
+
+def _first_day(now: datetime) -> date:
+    first = Effect.objects.order_by("pk").values_list("recorded_at", flat=True).first()
+    return days.today(first or now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Currency:
+    """What was moved in one currency."""
+
+    tool: str
+    code: str
+    marks: Sequence[Mark]
+    found: Sequence[Tally]
+    people: dict[str, str]
+
+    def shown(self, span: Period) -> dict[str, Any]:
+        money = _sum(self.code, self.found)
+        return {
+            "currency": self.code,
+            "money": money,
+            "number": sum(one.number for one in self.found),
+            "href": self._behind(),
+            "chart": self._chart(span, money),
+            "parts": [
+                {"title": title, "name": f"{name}-{self.code}", "rows": self._bars(key, of)}
+                for title, name, key, of in (
+                    ("By agent", "agent", AGENT, lambda one: [one.like.agent]),
+                    ("By reason", "reason", REASON, lambda one: [one.like.reason or NONE]),
+                    ("By who decided", "person", DECIDED_BY, lambda one: one.like.deciders or [NONE]),
+                )
+            ],
+        }
+
+    def _behind(self, start: str = "", end: str = "", **more: str) -> str:
+        """The search behind a number."""
+        asked = {TOOL: self.tool, CURRENCY: self.code, **more}
+        asked |= {FROM: start or self.marks[0].start, TO: end or self.marks[-1].end}
+        return f"{reverse('ledger')}?{urlencode({'q': written(asked.items())})}"
+
+    def _chart(self, span: Period, money: Money) -> Chart:
+        by_place: dict[int, list[Tally]] = {}
+        for one in self.found:
+            by_place.setdefault(one.place, []).append(one)
+        columns = [
+            self._column(place, mark, by_place.get(place, ())) for place, mark in enumerate(self.marks)
+        ]
+        first, middle, last = self.marks[0], self.marks[len(self.marks) // 2], self.marks[-1]
+        size = unit(self.code)
+        return draw(
+            f"moved-{self.code}",
+            f"{words.money(money.applied, self.code)} moved in {span.words} by {money.count:,} effects",
+            columns,
+            head=("When", "Moved", "Of it undone", "In doubt", "Effects"),
+            foot=(first.name, middle.name, last.name),
+            scale=lambda minor: on_scale(minor / size),
+        )
+
+    def _column(self, place: int, mark: Mark, found: Iterable[Tally]) -> Column:
+        some = list(found)
+        money, number = _sum(self.code, some), sum(one.number for one in some)
+        applied, undone, doubt = (
+            words.money(minor, self.code) for minor in (money.applied, money.undone, money.doubt)
+        )
+        told = f"{mark.name}: {applied} moved"
+        told += f", {undone} of it undone" if money.undone else ""
+        told += f", {doubt} in doubt" if money.doubt else ""
+        pieces = (
+            Piece(money.applied - money.undone, "accent"),
+            Piece(money.undone, "quiet"),
+            Piece(money.doubt, "doubt"),
+        )
+        row = (mark.name, applied, undone, doubt, f"{number:,}")
+        return Column(told, pieces, row, self._behind(mark.start, mark.end) if number else "")
+
+    def _bars(self, key: str, of: Callable[[Tally], Iterable[str]]) -> list[dict[str, Any]]:
+        """What was moved by each agent, reason or person: the most first. What two have decided counts for both."""
+        sums: dict[str, list[Tally]] = {}
+        for one in self.found:
+            for name in of(one):
+                sums.setdefault(name, []).append(one)
+        made = sorted(
+            ((_sum(self.code, some), name) for name, some in sums.items()), key=lambda one: -one[0].applied
+        )
+        most = max((money.applied for money, _ in made), default=0)
+        return [
+            {
+                "name": _NAMELESS[key] if name == NONE else self.people.get(name, name),
+                "money": words.money(money.applied, self.code),
+                "count": money.count,
+                "share": f"{money.applied / most * 100 if most else 0:.1f}%",
+                "href": self._behind(**{key: name}),
+            }
+            for money, name in made[:BARS]
+        ]
+
+
+def _sum(currency: str, found: Iterable[Tally]) -> Money:
+    return next(iter(totals.sums_of(found)), Money(currency))

@@ -1,0 +1,146 @@
+"""Whom effects are about: their names, unsealed, and the effects behind a name or a part of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+
+from approvals.ledger_query import KINDS, Part
+from durable import names, vault
+from durable.digest import keyed_hash, normal
+from durable.errors import InterlockError, Invalid
+from durable.models import Sealed, SubjectName
+from durable.sql import answers
+from durable.tools import all_tools
+
+#: More names than this are no answer; and of so many at most it is seen whether they hold the part.
+MOST, LOOKED_THROUGH = 200, 2_000
+ERASED = "(erased)"
+
+_NAMES = f"""
+SELECT kind, hash, box FROM durable_subjectname
+WHERE grams @> %(grams)s::int4[] AND (%(kind)s = '' OR kind = %(kind)s) LIMIT {LOOKED_THROUGH + 1}
+"""
+_OF_EFFECTS = """
+SELECT e.id, k.wrapped, r.ref, p.digest, p.box,
+       (SELECT json_object_agg(s.kind, s.hash)::text FROM durable_subject s WHERE s.effect_id = e.id)
+FROM durable_effect e
+    JOIN durable_run r ON r.id = e.run_id
+    JOIN durable_sealed p ON p.id = e.payload_id
+    LEFT JOIN durable_sealkey k ON k.run_id = e.run_id
+WHERE e.id = ANY(%(ids)s::bigint[])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name of a subject that effects are about."""
+
+    kind: str
+    text: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a name, or a part of one, comes to: the hashes of its subjects; where a part was looked for, the names."""
+
+    hashes: list[str] = field(default_factory=list)
+    names: list[Name] = field(default_factory=list)
+    problem: str = ""
+
+
+def kinds() -> list[str]:
+    """The kinds of subjects that effects may be filed under."""
+    declared = {kind for tool in all_tools() for kind in tool.facts.subjects}
+    return sorted({*KINDS, *declared})
+
+
+def hashes(text: str, of: Collection[str] = ()) -> list[str]:
+    """The keyed hashes under which effects about `text` are filed, whatever kind, or which of these, it names."""
+    try:
+        return [keyed_hash(kind, text, settings.INTERLOCK_HASH_KEY) for kind in of or kinds()]
+    except Invalid:
+        return []
+
+
+def named(kind: str, part: Part) -> Named:
+    """The subjects of a kind (empty for any) that are called so, or whose names hold the part."""
+    if part.begins and part.ends:
+        return Named(hashes(part.text, [kind] if kind else []))
+    wanted = normal(part.text)
+    if len(wanted) < names.GRAM:
+        return Named(problem=f"{part.text}: give at least {names.GRAM} letters or digits beside the star.")
+    rows = answers(_NAMES, {"grams": names.grams(part.text), "kind": kind})
+    if len(rows) > LOOKED_THROUGH:
+        return Named(problem=_too_many(part.text))
+    found = [name for name in map(_opened, rows) if name is not None and _holds(name.text, part, wanted)]
+    if len(found) > MOST:
+        return Named(problem=_too_many(part.text))
+    found.sort(key=lambda name: (name.kind, name.text))
+    return Named([name.hash for name in found], found)
+
+
+def _too_many(text: str) -> str:
+    return f"{text}: too many names hold this; give more of the one that you mean."
+
+
+def _holds(name: str, part: Part, wanted: str) -> bool:
+    plain = normal(name)
+    if part.begins:
+        return plain.startswith(wanted)
+    return plain.endswith(wanted) if part.ends else wanted in plain
+
+
+def _opened(row: tuple[Any, ...]) -> Name | None:
+    kind, hash, box = row
+    try:
+        return Name(kind, names.read(hash, bytes(box)), hash)
+    except vault.Tampered:
+        return None
+
+
+def name_of(hash: str) -> str:
+    """The name behind a hash, as the index has it; empty where it has none."""
+    row = SubjectName.objects.filter(hash=hash).values_list("kind", "hash", "box").first()
+    found = None if row is None else _opened(row)
+    return "" if found is None else found.text
+
+
+def of_effects(ids: Iterable[int]) -> dict[int, str]:
+    """Whom each of these effects is about, in words: `order 8812, customer cus_1`; `(erased)` where it was."""
+    return {
+        id: ", ".join(f"{kind} {text}" for kind, text in sorted(found.items(), key=_order))
+        if found is not None
+        else ERASED
+        for id, found in names_of(ids).items()
+    }
+
+
+def _order(one: tuple[str, str]) -> tuple[bool, str]:
+    return one[0] != "order", one[0]
+
+
+def names_of(ids: Iterable[int]) -> dict[int, dict[str, str] | None]:
+    """The names of the subjects of each of these effects, by kind; None where they were erased. One query."""
+    found: dict[int, dict[str, str] | None] = {}
+    keys: dict[str, bytes] = {}
+    for id, wrapped, ref, digest, box, told in answers(_OF_EFFECTS, {"ids": list(ids)}):
+        hashes = json.loads(told) if told else {}
+        if not hashes:
+            found[id] = {}
+        elif wrapped is None:
+            found[id] = None
+        else:
+            try:
+                key = keys.get(ref) or vault.unwrap(bytes(wrapped), ref)
+                keys[ref] = key
+                args = vault.unseal(key, Sealed(digest=digest, box=box))["args"]
+                found[id] = names.named(args, hashes)
+            except InterlockError:
+                found[id] = {}
+    return found

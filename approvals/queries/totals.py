@@ -1,0 +1,131 @@
+"""What a search has found in sum: how many, by state, and per currency what was moved, undone and in doubt.
+
+Of what the summary knows, all of it; else so many as are counted, the newest, and the page says so. Currencies are
+never added to each other, and undos move money back: they are counted, and not summed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Q, QuerySet, Sum
+
+from approvals.ledger_query import STATES, UNDONE
+from approvals.queries import groups, pages, tallies
+from approvals.queries.groups import Likeness, Wanted
+from approvals.queries.searching import Search
+from approvals.queries.tallies import Tally
+from durable.models import Effect
+from durable.states import UNSETTLED, EffectState
+
+_DOUBTS = {state.value for state in UNSETTLED}
+
+
+@dataclass(slots=True)
+class Money:
+    """What moved in one currency, in minor units: `applied` by `count` effects, of it `undone`; `doubt` may have."""
+
+    currency: str
+    applied: int = 0
+    undone: int = 0
+    doubt: int = 0
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """`number` effects were found; `by_state` counts them all, whatever states are asked for, None where unknown.
+
+    `whole`: the sums leave nothing out. Else they are over the newest `pages.COUNTED`.
+    """
+
+    number: int
+    sums: list[Money]
+    by_state: dict[str, int] | None
+    whole: bool = True
+
+    @property
+    def every(self) -> int | None:
+        """How many there are in all states; None where that is unknown."""
+        if self.by_state is None:
+            return None
+        return sum(number for word, number in self.by_state.items() if word != UNDONE)
+
+
+def of(search: Search) -> Totals:
+    """Sum up what a search finds."""
+    if search.problems:
+        return Totals(0, [], dict.fromkeys((*STATES, UNDONE), 0))
+    if not search.summed:
+        return _counted(search)
+    assert search.standing.blocks is not None
+    some = replace(search.wanted, states=())
+    alike = [group for group in search.groups if some.fits(group.like)]
+    found = tallies.tally(alike, search.standing.blocks, search.bounds)
+    return _summed(search.wanted, [tally for tally in found if some.fits(tally.like)])
+
+
+def _summed(wanted: Wanted, found: Sequence[Tally]) -> Totals:
+    by_state = dict.fromkeys((*STATES, UNDONE), 0)
+    words = {state.value: word for word, state in STATES.items()}
+    meant = [tally for tally in found if wanted.fits(tally.like)]
+    for tally in found:
+        by_state[words[tally.like.state]] += tally.number
+        by_state[UNDONE] += tally.number if tally.like.undone else 0
+    return Totals(_number(meant), sums_of(meant), by_state)
+
+
+def sums_of(found: Iterable[Tally]) -> list[Money]:
+    """What effects moved, by currency."""
+    sums: dict[str, Money] = {}
+    for tally in found:
+        _add(sums, tally)
+    return [sums[currency] for currency in sorted(sums)]
+
+
+def _add(sums: dict[str, Money], tally: Tally) -> None:
+    like = tally.like
+    moves = like.state == EffectState.APPLIED or like.state in _DOUBTS
+    if like.undo or not like.currency or not moves or not tally.number:
+        return
+    money = sums.setdefault(like.currency, Money(like.currency))
+    if like.state in _DOUBTS:
+        money.doubt += tally.minor
+        return
+    money.applied += tally.minor
+    money.undone += tally.minor if like.undone else 0
+    money.count += tally.number
+
+
+def _counted(search: Search) -> Totals:
+    """Count the effects themselves; the newest, where there are many."""
+    asked, some = Wanted(states=search.wanted.states), replace(search.wanted, states=())
+    every = _rows(search.base.filter(some.q()))
+    if _number(every) <= pages.COUNTED:
+        return _summed(asked, every)
+    found = _rows(search.found) if asked.states else every
+    if (number := _number(found)) > pages.COUNTED:
+        return Totals(number, _summed(asked, _rows(search.found, pages.COUNTED)).sums, None, whole=False)
+    return replace(_summed(asked, found), by_state=None)
+
+
+def _number(found: Iterable[Tally]) -> int:
+    return sum(tally.number for tally in found)
+
+
+def _rows(found: QuerySet[Effect], most: int = 0) -> list[Tally]:
+    """The effects, or so many of the newest, put together by what sums are about."""
+    newest = found.order_by("-pk").values("pk")[: most or pages.COUNTED + 1]
+    undo = ExpressionWrapper(Q(undo_of__isnull=False), output_field=BooleanField())
+    rows = (
+        Effect.objects.filter(pk__in=newest)
+        .order_by()
+        .values("currency", "state", undo=undo, undone=Exists(groups.applied_undos()))
+        .annotate(number=Count("pk"), minor=Sum("amount_minor"))
+    )
+    return [_tally(**row) for row in rows]
+
+
+def _tally(*, currency: str, state: str, undo: bool, undone: bool, number: int, minor: int | None) -> Tally:
+    return Tally(0, Likeness("", "", "", currency, state, undo, undone, "", ()), number, int(minor or 0))

@@ -1,0 +1,73 @@
+"""Queries as people type them, `agent:RefundDesk status:stuck`: which keys and words a text has, and what is wrong.
+
+Text in, text out: what keys there are and what they mean is for each list to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+_WORD = re.compile(r'(?:([A-Za-z][A-Za-z-]*):)?(?:"([^"]*)"?|(\S*))')
+#: An id, or an effect's key, which has a colon of its own.
+_ID = "run-"
+
+
+@dataclass(slots=True)
+class Typed:
+    """What stands in a query: values by key, words without one, and sentences about what can't be understood."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    words: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def read(text: str, keys: Collection[str], what: str, several: Mapping[str, str]) -> Typed:
+    """Take a query apart. Never raises. `what` is found by it ("Runs"); `several` are the keys that may name several
+    values by commas, each with an example."""
+    found = Typed()
+    for match in _WORD.finditer(text):
+        key, value = (match[1] or "").lower(), match[2] if match[2] is not None else match[3]
+        if match[0].lower().startswith(_ID):
+            found.words.append(match[0])
+        elif not key:
+            found.words += [value] if value.strip() else []
+        elif key not in keys:
+            found.problems.append(f"{what} are not found by {key}:. Use {listed(keys)}.")
+        elif not value.strip():
+            found.problems.append(f"{key}: needs a value after the colon, without a space between.")
+        elif key in found.values:
+            again = f" For any of several, write {key}:{several[key]}." if key in several else ""
+            found.problems.append(f"{key}: stands twice; keep one.{again}")
+        else:
+            found.values[key] = value.strip()
+    return found
+
+
+def slug(word: str) -> str:
+    """A state as a query has it: `partly compensated` is `partly-compensated`."""
+    return re.sub(r"[\s_]+", "-", word.strip().lower())
+
+
+def chosen(key: str, value: str, known: Collection[str]) -> tuple[tuple[str, ...], list[str]]:
+    """The known words of a value with commas, each once; and what is wrong with it, in a sentence at most."""
+    words = list(dict.fromkeys(filter(None, map(slug, value.split(",")))))
+    unknown = next((word for word in words if word not in known), "" if words or not value else value)
+    problem = [f"{key}: there is no {unknown}; it is one of {listed(known)}."] if unknown else []
+    return tuple(word for word in words if word in known), problem
+
+
+def written(parts: Iterable[tuple[str, str]]) -> str:
+    """Parts of a query, key and value, as text; a text's key is empty."""
+    return " ".join(f"{key}:{_quoted(value)}" if key else value for key, value in parts)
+
+
+def listed(words: Collection[str]) -> str:
+    """Words for a sentence: `a, b or c`."""
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if re.search(r"\s", value) else value
