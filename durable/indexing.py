@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import Error, connection
 
-from durable import clock, names, summary, vault
+from durable import clock, names, summary, underway, vault
 from durable.beats import committing
 from durable.errors import InterlockError
 from durable.models import Effect, Indexed, SubjectName
@@ -29,10 +29,10 @@ TIME = 1.0
 _NAMES = (EventKind.INTENT, EventKind.EDITED, EventKind.NEW_ROUND)
 
 # Whoever draws an event's id has a transaction id already: what can still come up to `newest` has an older one than
-# `until`, and has ended once `oldest` has come so far.
+# `until`, and has come once all those have ended.
 _NOW = """
 SELECT coalesce((SELECT max(id) FROM durable_ledgerevent), 0),
-       pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint
+       pg_snapshot_xmax(s)::text::bigint
 FROM pg_current_snapshot() AS s
 """
 _END = """
@@ -72,16 +72,17 @@ def catch_up(seconds: float = TIME) -> int:
 
 def _stretch(row: Indexed, after: int) -> tuple[int, int]:
     """Index the events behind `after`. Returns up to which that was, and the newest that can be seen."""
+    ended = not underway.before(row.transaction)
     found = answer(_NOW, {})
     assert found is not None
-    newest, oldest, until = found
+    newest, until = found
     further = answer(_END, {"after": after, "newest": newest, "most": STRETCH})
     upto = newest if further is None else further[0] - 1
     blocks = summary.touched(after, upto)
     if blocks:
         count(summary.SUM_UP, {"blocks": blocks})
     _name([number for (number,) in answers(_UNNAMED, {"after": after, "upto": upto})])
-    if after == row.done and oldest >= row.transaction:
+    if after == row.done and ended:
         row.done = max(row.done, min(upto, row.mark))
     if row.done >= row.mark:
         row.mark, row.transaction = newest, until

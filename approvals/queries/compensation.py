@@ -25,7 +25,7 @@ UNDOING = frozenset(LISTED)
 #: From here a run can be sent on its way back; from the others it gets there by a cancellation.
 _STARTS = frozenset({RunState.COMPLETED, RunState.FAILED, RunState.CANCELLED})
 #: More effects of one run than this are counted, not listed.
-SHOWN = 200
+SHOWN = 100
 _COLUMNS = ("id", "ref", "agent", "input", "state", "changed_at", "ended_at")
 _ASKED = (EventKind.COMPENSATION_ASKED, EventKind.CANCEL_ASKED, EventKind.VERDICT)
 _ASKED_VALUES = [kind.value for kind in _ASKED]

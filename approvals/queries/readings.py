@@ -12,7 +12,6 @@ from typing import Any
 
 from celery import current_app
 from django.conf import settings
-from django.db import connection
 from kombu import Connection
 
 from approvals.queries import pages
@@ -57,7 +56,10 @@ _DATABASE = """
 SELECT pg_database_size(current_database()), current_setting('server_version'),
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
        current_setting('max_connections')::int, current_setting('fsync') = 'on'
-           AND current_setting('full_page_writes') = 'on'
+           AND current_setting('full_page_writes') = 'on',
+       (SELECT json_object_agg(app, name) FROM (
+           SELECT app, max(name) AS name FROM django_migrations WHERE app IN ('approvals', 'durable') GROUP BY app
+       ) AS newest)
 """
 
 
@@ -96,7 +98,9 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Size and settings of the database; `tables` are the largest: name, bytes, rows as last estimated."""
+    """Size and settings of the database; `tables` are the largest: name, bytes, rows as last estimated;
+    `migrations` the newest that it has, by application.
+    """
 
     size: int
     version: str
@@ -104,6 +108,7 @@ class Database:
     most: int
     honest: bool
     tables: list[tuple[str, int, int]]
+    migrations: dict[str, str]
 
 
 def work(now: datetime) -> Work:
@@ -132,9 +137,9 @@ def database(tables: int) -> Database:
     """How large it is, and its largest tables."""
     row = answer(_DATABASE, {})
     assert row is not None
-    size, version, sessions, most, honest = row
+    size, version, sessions, most, honest, migrations = row
     largest = [(name, bytes_, rows) for name, bytes_, rows in answers(_TABLES, {"tables": tables})]
-    return Database(size, version, sessions, most, honest, largest)
+    return Database(size, version, sessions, most, honest, largest, migrations or {})
 
 
 def unpruned(now: datetime) -> bool:
@@ -171,12 +176,3 @@ def answering() -> list[str]:
     """The names of the workers that answer within half a second. Raises what the broker's client raises."""
     replies = current_app.control.ping(timeout=WORKERS_WITHIN) or []
     return sorted(name for reply in replies for name in reply)
-
-
-def migrations() -> dict[str, str]:
-    """The newest migration that the database has, by application."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT app, max(name) FROM django_migrations WHERE app IN ('approvals', 'durable') GROUP BY app"
-        )
-        return dict(cursor.fetchall())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from pkgutil import iter_modules
@@ -38,13 +38,14 @@ def overview(now: datetime | None = None) -> dict[str, Any]:
     """Everything that system.html shows. No part's failure hides another one."""
     now = now or db_now()
     work = cache(lambda: readings.work(now))
+    database = cache(lambda: readings.database(_TABLES))
     parts = [
         _part("Work and workers", "cpu", lambda part: _workers(part, work(), now)),
         _part("Sweeper and beat", "refresh", lambda part: _clocks(part, work(), now)),
         _part("Broker", "mail", _broker),
-        _part("Database", "database", _database),
+        _part("Database", "database", lambda part: _database(part, database())),
         _part("Tamper evidence", "fingerprint", lambda part: tamper.evidence(part, now)),
-        _part("Versions", "versions", _versions),
+        _part("Versions", "versions", lambda part: _versions(part, database().migrations)),
         _part("Stop orders", "player-pause", _stops),
     ]
     parts.append(_part("For machines", "robot", lambda part: _ready(part, parts)))
@@ -176,8 +177,7 @@ def _broker(part: Part) -> None:
         )
 
 
-def _database(part: Part) -> None:
-    found = readings.database(_TABLES)
+def _database(part: Part, found: readings.Database) -> None:
     part.facts = [
         ("PostgreSQL", found.version),
         ("Size", _bytes(found.size)),
@@ -205,8 +205,8 @@ def _bytes(size: int) -> str:
     return filesizeformat(size).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def _versions(part: Part) -> None:
-    part.facts, tables = list(versions().items()), readings.migrations()
+def _versions(part: Part, tables: Mapping[str, str]) -> None:
+    part.facts = list(versions().items())
     for label, package in (("durable", engines), ("approvals", own)):
         newest, applied = _newest(package.__path__), tables.get(label, "")
         part.facts.append((f"Tables of {label}", applied or "not there"))

@@ -10,6 +10,7 @@ The end of a snapshot (`pg_snapshot_xmax`) would not do for the number: transact
 
 from __future__ import annotations
 
+from durable import underway
 from durable.beats import stating
 from durable.errors import InterlockError
 from durable.models import LedgerEvent
@@ -20,7 +21,7 @@ INSERT INTO durable_mark (id, last, transaction) VALUES (1, %(last)s, pg_current
 ON CONFLICT (id) DO UPDATE SET last = excluded.last, transaction = excluded.transaction, at = clock_timestamp()
 """
 _PASSED = """
-SELECT last, transaction >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
+SELECT last, transaction, transaction >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
        transaction <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint
 FROM durable_mark WHERE id = 1
 """
@@ -60,5 +61,7 @@ def _passed() -> int | None:
     row = answer(_PASSED, {})
     if row is None:
         return 0
-    last, foreign, passed = row
-    return 0 if foreign else int(last) if passed else None
+    last, number, foreign, passed = row
+    if foreign:
+        return 0
+    return int(last) if passed or not underway.before(number) else None

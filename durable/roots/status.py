@@ -23,16 +23,14 @@ LATE = timedelta(minutes=10)
 _ROOTS = """
 SELECT r.number, r.statement,
        (SELECT at FROM durable_ledgerevent WHERE id > coalesce(r.last, 0) ORDER BY id LIMIT 1),
-       CASE WHEN m.last > coalesce(r.last, 0) THEN m.at END
+       CASE WHEN m.last > coalesce(r.last, 0) THEN m.at END,
+       (SELECT count(*) FROM (
+           SELECT FROM durable_ledgerevent
+           WHERE id > coalesce((SELECT last FROM durable_root WHERE number = %(kept)s), 0) LIMIT %(most)s
+       ) AS open)
 FROM (SELECT 1) AS one
 LEFT JOIN (SELECT * FROM durable_root ORDER BY number DESC LIMIT 1) r ON true
 LEFT JOIN durable_mark m ON true
-"""
-_OPEN = """
-SELECT count(*) FROM (
-    SELECT FROM durable_ledgerevent
-    WHERE id > coalesce((SELECT last FROM durable_root WHERE number = %(kept)s), 0) LIMIT %(most)s
-) AS open
 """
 
 
@@ -63,12 +61,10 @@ class Status:
 
 def read() -> Status:
     """Return how it stands now. Raises ImportError where INTERLOCK_ANCHORS names what is not there."""
-    row = answer(_ROOTS, {})
-    assert row is not None
-    newest, statement, waiting, marked = row
     anchors = keeping.progress()
     kept = max((one.kept for one in anchors.values()), default=0)
-    counted = answer(_OPEN, {"kept": kept, "most": COUNTED + 1})
-    assert counted is not None
+    row = answer(_ROOTS, {"kept": kept, "most": COUNTED + 1})
+    assert row is not None
+    newest, statement, waiting, marked, uncovered = row
     made = parse(statement).at if statement else None
-    return Status(newest or 0, made, waiting, marked, counted[0], anchors)
+    return Status(newest or 0, made, waiting, marked, uncovered, anchors)

@@ -42,6 +42,7 @@ WANTS: dict[Capability, tuple[str, bool]] = {
     Capability.SEE_TOOLS: ("tools", False),
     Capability.SEE_SYSTEM: ("system", False),
     Capability.SEE_LOG: ("acts", False),
+    Capability.EXPORT: ("dossier-effect-files", True),
 }
 
 
@@ -58,6 +59,10 @@ def form(name: str, gate: Gate) -> dict[str, Any]:
     return forms.get(name, {"reason": "x"})
 
 
+#: Who lacks a right that an auditor has.
+_WITHOUT = {Capability.EXPORT: "alice"}
+
+
 def test_each_capability_has_its_attempt() -> None:
     assert set(WANTS) == set(Capability)
 
@@ -70,10 +75,10 @@ def test_what_is_refused_for_want_of_a_right_is_logged_with_the_right(
     gate = factories.gate()
     if right is Capability.ANSWER_BACK:
         answer(factories.person("alice"), gate, Verdict.ASK_BACK, words="which order?")
-    who = factories.person("rita" if acts else "charlie")
+    who = factories.person(_WITHOUT.get(right, "rita" if acts else "charlie"))
     client = sign_in(who)
     where = {"decisions": gate.pk, "answers": gate.pk, "holds": gate.effect.run.ref, "state": gate.effect.run.ref,
-             "verdicts": gate.effect.key}.get(name)  # fmt: skip
+             "verdicts": gate.effect.key, "dossier-effect-files": gate.effect.key}.get(name)  # fmt: skip
     address = reverse(name, args=[where] if where else [])
     status = (client.post(address, form(name, gate)) if acts else client.get(address)).status_code
     (act,) = refusals()

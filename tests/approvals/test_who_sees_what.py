@@ -39,7 +39,7 @@ def elsewhere(name: str, gate: Gate) -> str:
     """The same address about a thing that is not there."""
     if name in ("differences", "fork"):
         return reverse(name, args=["run-none"])
-    of_gate = {"gate", "facts", "alike", "alike-decisions", "decisions", "answers"}
+    of_gate = {"gate", "facts", "payload", "alike", "alike-decisions", "decisions", "answers"}
     if name in of_gate:
         return reverse(name, args=[gate.pk + 999])
     if name in ("effect", "verdicts", "look-ups"):

@@ -10,7 +10,7 @@ from tests.bench import kit
 RUNS = int(os.environ.get("BENCH_RUNS", "100" if kit.QUICK else "5000"))
 EFFECTS, GATES = RUNS * 5, min(200, RUNS // 10)
 #: Each question so often, and so many runs, gates and effects that take turns as the one that is looked at.
-TIMES, OBJECTS = (3, 2) if kit.QUICK else (100, 20)
+TIMES, OBJECTS = (3, 2) if kit.QUICK else (int(os.environ.get("BENCH_TIMES", "100")), 20)
 #: Live pages that stand open, for so many seconds.
 OPEN, SECONDS = (5, 4) if kit.QUICK else (50, 60)
 #: What one run has at most, and one customer: checkpoints, messages and effects of the run, effects about the customer.
@@ -144,6 +144,6 @@ ASKED: dict[str, tuple[str, ...]] = {
 #: Addresses that are no page to look at: health, signing in and out, and the facts of a gate, which ask its vendor.
 ELSEWHERE = ("healthz", "readyz", "sign-in", "sign-out", "facts")
 PAGES = tuple(f"{page}: {what}" for page, asked in ASKED.items() for what in asked)
-FIGURES = ("p50", "p95", "queries")
+FIGURES = ("p50", "p95", "busy", "queries")
 #: What a page may take, and ask.
 MOST_MS, MOST_QUERIES = 100, 15

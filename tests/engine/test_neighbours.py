@@ -8,66 +8,20 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from django.db.models import F, Model
+from django.db.models import F
 
-from approvals.models import Decision, Gate
 from durable import claims, runs, waits
 from durable.author import Agent, GiveUp, Money, Next, RunContext, hours, step
 from durable.author import Budget as Limits
-from durable.models import (
-    Attempt,
-    Budget,
-    Chain,
-    Checkpoint,
-    Effect,
-    Frozen,
-    LedgerEvent,
-    Purse,
-    Run,
-    Sealed,
-    Subject,
-    Wait,
-)
+from durable.models import Effect, Run
 from durable.states import ENDED, RunState, WaitKind
 from durable.transitions import lock_run
 from tests.engine import desk, people, tools
+from tests.engine.rows import Picture, picture
 from tests.engine.scenes import WHY, Killed, args, crash_before_the_wire, doubtful, refund, sku
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-
-#: Where the rows of a run are.
-TABLES: dict[type[Model], str] = {
-    Run: "pk",
-    Budget: "runs",
-    Purse: "budget__runs",
-    Attempt: "run",
-    Checkpoint: "run",
-    Frozen: "run",
-    Wait: "run",
-    Effect: "run",
-    Sealed: "run",
-    Subject: "run",
-    Gate: "effect__run",
-    Decision: "gate__effect__run",
-    LedgerEvent: "run_ref",
-    Chain: "run_ref",
-}
-
-
-Picture = dict[str, list[dict[str, Any]]]
-
-
-def picture(run: Run) -> Picture:
-    """Every row of a run."""
-    return {
-        table.__name__: list(
-            table._default_manager.filter(**{path: run.ref if path == "run_ref" else run.pk})
-            .order_by("pk")
-            .values()
-        )
-        for table, path in TABLES.items()
-    }
 
 
 class Thinker(Agent):

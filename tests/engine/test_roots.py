@@ -98,19 +98,23 @@ def test_what_was_complete_before_is_rooted_though_a_transaction_is_open() -> No
 def test_a_transaction_beyond_the_snapshots_end_is_not_overlooked() -> None:
     """Its number is above all that have ended, so a snapshot's own end does not know it; its id is below ours."""
     first, second = begun(), begun()
-    with elsewhere() as late, elsewhere() as early:
-        early.execute("SELECT pg_current_xact_id()")
-        late.execute(INSERT, [second.ref])
-        early.execute(INSERT, [first.ref])
-        early.commit()
-        (end, number) = late.execute(
-            "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint, pg_current_xact_id()::text::bigint"
-        ).fetchone() or (0, 0)
-        assert end <= number  # else this test would show nothing
-        assert [builder.build(), builder.build()] == [0, 0]
-        late.commit()
+    for _ in range(100):
+        with elsewhere() as late, elsewhere() as early:
+            early.execute("SELECT pg_current_xact_id()")
+            late.execute(INSERT, [second.ref])
+            early.execute(INSERT, [first.ref])
+            early.commit()
+            (end, number) = late.execute(
+                "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint, pg_current_xact_id()::text::bigint"
+            ).fetchone() or (0, 0)
+            if end > number:
+                continue  # somebody elsewhere on the server has ended one meanwhile: this time it would show nothing
+            assert [builder.build(), builder.build()] == [0, 0]
+            late.commit()
+            break
+    assert end <= number
     assert builder.build() == 1
-    assert statements()[-1].count == 2
+    assert statements()[-1].count == LedgerEvent.objects.count() > 1
 
 
 def test_an_id_is_drawn_under_the_lock_of_the_chain_and_never_given() -> None:

@@ -67,10 +67,8 @@ def look() -> kit.Figures:
         figures = _page(clients[question.who], question)
         found |= {f"{name}, {what}": value for what, value in figures.items()}
     with _served() as (port, server):
-        addresses = [
-            one for question in asked.values() if question.who == "operator" for one in question.addresses
-        ]
-        found["open pages"] = _open(port, server, addresses)
+        first = {name.partition(":")[0]: question for name, question in reversed(asked.items())}
+        found["open pages"] = _open(port, server, [question.addresses[0] for question in first.values()])
         found |= _painted(port)
     return found
 
@@ -82,17 +80,30 @@ def _client(who: str) -> Client:
 
 
 def _page(client: Client, question: asking.Question) -> kit.Figures:
-    """The server's own milliseconds for a page, templates included, and the most queries that it took."""
+    """The server's own milliseconds for a page, templates included, and the most queries that it took.
+
+    `busy` is processor time, of this process and of its session with the database.
+    """
     took, queries = [], 0
+    before = _worked()
     for address in islice(cycle(question.addresses), max(paging.TIMES, len(question.addresses))):
         took.append(kit.timed(partial(client.get, address)) * 1e3)
+    busy = (_worked() - before) / len(took) * 1e3
     for address in question.addresses:
         with CaptureQueriesContext(connection) as asked:
             answer = client.get(address)
         kit.done(answer.status_code, 200, address)
         question.exactly.check(answer.content.decode(), address)
         queries = max(queries, len(asked))
-    return {"p50": statistics.median(took), "p95": _p95(took), "queries": queries}
+    return {"p50": statistics.median(took), "p95": _p95(took), "busy": busy, "queries": queries}
+
+
+def _worked() -> float:
+    """Seconds of processor time of this process, and of the session with the database."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        session = psutil.Process(cursor.fetchone()[0]).cpu_times()
+    return time.process_time() + session.user + session.system
 
 
 def _p95(took: list[float]) -> float:
