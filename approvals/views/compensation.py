@@ -11,6 +11,11 @@ from approvals.queries import compensation as way_back
 from approvals.queries import pages
 from approvals.queries import run as one_run
 from approvals.views.doors import SignedIn, door, query_text
+from durable.states import RunState
+
+
+#: A run that has been on its way back is there for good: no act of this page fits it.
+_OVER = (RunState.COMPENSATED, RunState.PARTLY_COMPENSATED)
 
 
 @door("GET", needs=Capability.SEE_RUNS)
@@ -30,7 +35,7 @@ def compensation(request: SignedIn, ref: str) -> HttpResponse:
     """One run's way back: what it would undo, how far it is, and what it left."""
     run = access.get_run(request.user, ref)
     acts, now = [], None
-    if not htmx.wants_fragment(request):
+    if not htmx.wants_fragment(request) and run.state not in _OVER:
         read = one_run.read(run, log=False)
         acts = [act for act in offered(request.user, read) if act["id"] in ("compensations", "releases")]
         now = read.now

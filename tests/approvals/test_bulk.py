@@ -231,7 +231,7 @@ def test_from_the_list_to_the_result_through_the_pages(olga: User, sign_in: Sign
     page = client.post(reverse("bulk-drafts"), posted, follow=True)
     assert (
         "nothing is done yet" in page.content.decode()
-        and "completed already; left alone" in page.content.decode()
+        and "completed already</bdi>; left alone" in page.content.decode()
     )
     pk = page.context["bulk"].pk
     assert client.post(reverse("bulk-starts", args=[pk]), {"reason": ""}).status_code == 422
