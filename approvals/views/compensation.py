@@ -13,7 +13,6 @@ from approvals.queries import run as one_run
 from approvals.views.doors import SignedIn, door, query_text
 from durable.states import RunState
 
-
 #: A run that has been on its way back is there for good: no act of this page fits it.
 _OVER = (RunState.COMPENSATED, RunState.PARTLY_COMPENSATED)
 
