@@ -122,12 +122,12 @@ def test_an_auditor_finds_an_effect_by_its_key_and_sees_who_said_yes(cast: Cast,
     page.get_by_role("searchbox", name="Search").first.fill(f"{run.ref}:pay")
     page.keyboard.press("Enter")
     expect(page.get_by_text("1 of 1")).to_be_visible()
-    page.get_by_role("link", name=f"{run.ref}:pay").click()
+    page.get_by_role("link", name=f"{run.ref}:pay", exact=True).click()
     expect(page.get_by_role("heading", name="Refund 31.00 EUR")).to_be_visible()
     expect(page.get_by_role("main")).to_contain_text(vendor.book("payments")[0]["id"])
     expect(page.get_by_role("button", name="Record the verdict")).to_have_count(0)
     page.goto("/ledger/?q=8812")
-    expect(page.get_by_role("link", name=f"{run.ref}:pay")).to_be_visible()
+    expect(page.get_by_role("link", name=f"{run.ref}:pay", exact=True)).to_be_visible()
 
 
 def test_a_session_lost_under_an_open_page_leads_to_sign_in_and_back(cast: Cast, vendor: Vendor) -> None:
