@@ -139,10 +139,11 @@ ASKED: dict[str, tuple[str, ...]] = {
     "effect": ("newest", "oldest", "in doubt", "of the long run", "undone"),
     "tools": ("all", "irreversible"),
     "system": ("all",),
+    "acts": ("all", "refused"),
     "metrics": ("all",),
 }
 #: Addresses that are no page to look at: health, signing in and out, and the facts of a gate, which ask its vendor.
-ELSEWHERE = ("healthz", "readyz", "sign-in", "sign-out", "facts")
+ELSEWHERE = ("healthz", "readyz", "sign-in", "sign-out", "facts", "payload")
 PAGES = tuple(f"{page}: {what}" for page, asked in ASKED.items() for what in asked)
 FIGURES = ("p50", "p95", "busy", "queries")
 #: What a page may take, and ask.

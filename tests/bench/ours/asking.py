@@ -243,6 +243,10 @@ def _others() -> dict[str, Asked]:
             "irreversible": Question([_at("tools", **{"class": "irreversible"})]),
         },
         "system": {"all": Question([_at("system")], "admin")},
+        "acts": {
+            "all": Question([_at("acts")], "auditor"),
+            "refused": Question([_at("acts", q="only:refused")], "auditor"),
+        },
         "metrics": {"all": Question([_at("metrics")], "admin")},
     }
 
