@@ -161,16 +161,21 @@ def among(history: History, row: Row, *, before: str, **changed: Any) -> None:
     history.events.append({**row, "no": no, **changed})
 
 
+def _first(history: History) -> Row:
+    """The first event of a run: acts that belong to none stand before it."""
+    return next(event for event in history.events if event["run_ref"].startswith("run-"))
+
+
 def sent_while_held(history: History) -> None:
-    among(history, history.events[0], before="sent", kind="held")
+    among(history, _first(history), before="sent", kind="held")
 
 
 def sent_while_to_be_cancelled(history: History) -> None:
-    among(history, history.events[0], before="intent", kind="cancel asked")
+    among(history, _first(history), before="intent", kind="cancel asked")
 
 
 def sent_under_a_stop_order(history: History) -> None:
-    early = history.events[0]["at"] - timedelta(minutes=1)
+    early = _first(history)["at"] - timedelta(minutes=1)
     history.stops.append({"id": 1, "name": "refund", "at": early, "lifted_at": None})
 
 
