@@ -42,8 +42,9 @@ def test_each_point_is_passed_by_an_enumerated_schedule_or_a_test_kills_there(tr
     lines = list(proving.play([f"case:{name}" for name in proving.enumerated(long=False)]))
     assert [line for line in lines if line["violations"]] == []
     passed = {point for line in lines for point in line["trace"]}
-    # A worker is killed over a late answer in `test_beats_beside`, everybody else in `test_dying_beside`.
-    assert set(faults.POINTS) - passed == {*LATE, *BESIDE}
+    # A worker is killed over a late answer in `test_beats_beside`, the indexer in `test_indexing`, everybody else in
+    # `test_dying_beside`.
+    assert set(faults.POINTS) - passed == {*LATE, *BESIDE, "index.before_commit", "index.after_commit"}
 
 
 def test_each_guard_taken_out_is_found_by_the_vendors_book(transactional_db: Any) -> None:
