@@ -128,6 +128,8 @@ EVENTS: dict[str, Appearance] = {
     "stop lifted": Appearance(MOVING, "player-play"),
     "restore begun": Appearance(DOUBT, "zoom-question"),
     "restore checked": Appearance(DONE, "check"),
+    "legal hold set": Appearance(WAITS, "shield-lock"),
+    "legal hold lifted": Appearance(QUIET, "shield-check"),
 }
 
 

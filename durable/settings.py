@@ -101,6 +101,8 @@ INTERLOCK_ANCHOR_URL = env_url("INTERLOCK_ANCHOR_URL", schemes=("http", "https")
 INTERLOCK_ANCHOR_TOKEN = env_secret("INTERLOCK_ANCHOR_TOKEN")
 #: What is kept beside the ledger is held against it by these, each given the connection that verifies.
 INTERLOCK_EVIDENCE = ["approvals.evidence.decisions"]
+#: Finds the runs that a legal hold by search is about: given its text, and the moment from which its days count.
+INTERLOCK_SEARCH = "approvals.holding.runs"
 
 # Vendors. Without a base address the payment vendor is the real one.
 STRIPE_API_KEY = env_secret("STRIPE_API_KEY")

@@ -218,6 +218,14 @@ COURSE = frozenset(
 )  # fmt: skip
 
 
+class HoldScope(StrEnum):
+    """What a legal hold is about."""
+
+    RUN = "run"
+    SUBJECT = "subject"
+    SEARCH = "search"
+
+
 class ActKind(StrEnum):
     """Acts that belong to no run: each names what has just been done, to which `durable.acts` says how."""
 
@@ -247,3 +255,5 @@ class ActKind(StrEnum):
     STOP_LIFTED = "stop lifted"
     RESTORE_BEGUN = "restore begun"
     RESTORE_CHECKED = "restore checked"
+    LEGAL_HOLD_SET = "legal hold set"
+    LEGAL_HOLD_LIFTED = "legal hold lifted"

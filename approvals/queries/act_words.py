@@ -37,6 +37,8 @@ TEXTS: dict[str, str] = {
     ActKind.STOP_LIFTED: "lifted",
     ActKind.RESTORE_BEGUN: "began to go through",
     ActKind.RESTORE_CHECKED: "has gone through",
+    ActKind.LEGAL_HOLD_SET: "set",
+    ActKind.LEGAL_HOLD_LIFTED: "lifted",
 }
 _SHOWN = 60
 
@@ -47,6 +49,8 @@ def details(kind: str, actor: str, body: Mapping[str, Any]) -> list[str]:
         return _refused(body)
     if kind == EventKind.REFUSED_DECISION and body.get("said"):
         return [str(body["said"])]
+    if kind in (ActKind.LEGAL_HOLD_SET, ActKind.LEGAL_HOLD_LIFTED):
+        return [f"on a {body.get('scope', '')}"]
     if kind.startswith("bulk act"):
         return [str(body.get("act", ""))]
     if kind in (ActKind.STOP_ORDERED, ActKind.STOP_LIFTED):

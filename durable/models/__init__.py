@@ -15,6 +15,7 @@ from durable.models.effects import (
     SealKey,
     Subject,
 )
+from durable.models.holds import FoundRun, HeldRun, LegalHold
 from durable.models.progress import Branch, Checkpoint, Frozen, Message
 from durable.models.roots import Anchor, Cut, Mark, Root
 from durable.models.runs import Attempt, Budget, Purse, Recovery, Run, Signal, Stop, Wait
@@ -40,9 +41,12 @@ __all__ = [
     "EffectCell",
     "EffectGroup",
     "EventDetail",
+    "FoundRun",
     "Frozen",
+    "HeldRun",
     "Indexed",
     "LedgerEvent",
+    "LegalHold",
     "Mark",
     "Message",
     "Purse",

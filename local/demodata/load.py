@@ -92,7 +92,7 @@ class Made:
 def tables() -> list[str]:
     """Every table of the engine and the console that is empty in the beginning."""
     models = (model for app in ("durable", "approvals") for model in apps.get_app_config(app).get_models())
-    return sorted(model._meta.db_table for model in models if model is not Indexed)
+    return sorted(model._meta.db_table for model in models if model._meta.managed and model is not Indexed)
 
 
 def fill(order: Order, say: Callable[[str], None]) -> Made:
