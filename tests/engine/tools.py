@@ -288,12 +288,17 @@ def kit(transactional_db: None, vendor: Vendor, monkeypatch: pytest.MonkeyPatch)
     No pause is slept through in place: each becomes a timer, which `later` lets pass.
     """
     monkeypatch.setattr(sending, "SHORT", timedelta(0))
+    _empty()
+    yield vendor
+    _empty()
+    check_purses()
+    check_chains()
+
+
+def _empty() -> None:
+    """Before a test and after it: a test without the kit may stand on these tools, too."""
     for one in (script, world):
         one.clear()
     for many in (got, before, after):
         many.clear()
     faults.disarm_all()
-    yield vendor
-    faults.disarm_all()
-    check_purses()
-    check_chains()
