@@ -58,6 +58,11 @@ STATES: dict[str, Appearance] = {
     "open": Appearance(WAITS, "clock"),
     "resolved": Appearance(DONE, "check"),
     "skipped": Appearance(QUIET, "player-skip-forward"),
+    "asked": Appearance(QUIET, "circle-dashed"),
+    "being made": Appearance(MOVING, "progress"),
+    "made": Appearance(DONE, "circle-check"),
+    "stopped": Appearance(QUIET, "ban"),
+    "deleted": Appearance(QUIET, "eraser"),
 }
 
 #: A word nobody listed is shown as it is, quiet, with a question mark: the page must not break over it.
@@ -124,6 +129,14 @@ EVENTS: dict[str, Appearance] = {
     "bulk act started": Appearance(MOVING, "stack-2"),
     "bulk act stopped": Appearance(QUIET, "ban"),
     "bulk act ended": Appearance(DONE, "checks"),
+    "export asked": Appearance(QUIET, "download"),
+    "export made": Appearance(DONE, "download"),
+    "export downloaded": Appearance(WAITS, "download"),
+    "export stopped": Appearance(QUIET, "ban"),
+    "export failed": Appearance(STOPPED, "circle-x"),
+    "export expired": Appearance(QUIET, "calendar-x"),
+    "export deleted": Appearance(QUIET, "eraser"),
+    "dossier taken": Appearance(WAITS, "download"),
     "stop ordered": Appearance(STOPPED, "hand-stop"),
     "stop lifted": Appearance(MOVING, "player-play"),
     "restore begun": Appearance(DOUBT, "zoom-question"),

@@ -25,6 +25,7 @@ _ITEMS = (
     ("tools", "Tools", "tools", Capability.SEE_TOOLS),
     ("system", "System", "activity", Capability.SEE_SYSTEM),
     ("acts", "Log", "fingerprint", Capability.SEE_LOG),
+    ("exports", "Exports", "download", Capability.EXPORT),
 )
 
 

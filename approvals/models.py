@@ -7,7 +7,17 @@ from django.db import models
 from django.db.models import Q
 
 from approvals.capabilities import PERMISSIONS
-from approvals.states import FINAL_VALUES, LIVE_VALUES, BulkState, GateState, Outcome, Verdict
+from approvals.states import (
+    FINAL_VALUES,
+    LIVE_VALUES,
+    UNDER_WAY_VALUES,
+    BulkState,
+    ExportForm,
+    ExportState,
+    GateState,
+    Outcome,
+    Verdict,
+)
 from durable.models import Effect, Run, Sealed, Wait
 from durable.models.fields import Clock, one_of, state_field
 
@@ -159,6 +169,55 @@ class BulkResult(models.Model):
 
     def __str__(self) -> str:
         return f"{self.outcome}: run {self.run_id} of bulk act {self.bulk_id}"
+
+
+class Export(models.Model):
+    """A file that somebody has asked for: rows of the ledger or of the log, made in the background.
+
+    `of` names what is exported and `query` which part of it, as asked at `asked_at` in `zone`; the query may name a
+    person, so it is emptied as soon as there is no file. A worker that makes it holds `lease_until`; `claim` counts who
+    has tried, and fences: the file's name bears it. `file` is its name in the folder for exports, `manifest` what is
+    said of it.
+    """
+
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="exports", db_index=False
+    )
+    of = models.TextField()
+    query = models.TextField(default="")
+    form = state_field()
+    zone = models.TextField()
+    state = state_field(ExportState.ASKED)
+    asked_at = models.DateTimeField(db_default=Clock())
+    claim = models.IntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    rows = models.BigIntegerField(default=0)
+    total = models.BigIntegerField(null=True)
+    file = models.TextField(default="")
+    bytes = models.BigIntegerField(default=0)
+    manifest = models.JSONField(default=dict)
+    ended_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+    words = models.TextField(default="")
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            one_of("state", ExportState, "export_state_known"),
+            one_of("form", ExportForm, "export_form_known"),
+            models.CheckConstraint(
+                condition=~Q(state="made") | Q(expires_at__isnull=False) & ~Q(file=""),
+                name="export_made_expires",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["person", "-id"], name="export_of_person"),
+            models.Index(fields=["id"], name="export_under_way", condition=Q(state__in=UNDER_WAY_VALUES)),
+            models.Index(fields=["expires_at"], name="export_expires", condition=Q(state="made")),
+        ]
+
+    def __str__(self) -> str:
+        return f"export {self.pk}"
 
 
 class Tried(models.Model):

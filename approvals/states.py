@@ -1,4 +1,4 @@
-"""States of gates and bulk acts, and the verdicts that people give. Pure values, no database."""
+"""States of gates, bulk acts and exports, and the verdicts that people give. Pure values, no database."""
 
 from __future__ import annotations
 
@@ -64,3 +64,28 @@ class Outcome(StrEnum):
     DONE = "done"
     REFUSED = "refused"
     SKIPPED = "not tried"  # it did not fit when the act was shown, or the act was stopped before its turn
+
+
+class ExportState(StrEnum):
+    """Where an export stands. Its file is there only while it is made, and goes with every other state."""
+
+    ASKED = "asked"
+    MAKING = "being made"
+    MADE = "made"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    EXPIRED = "expired"
+    DELETED = "deleted"
+
+
+#: Somebody still waits for it.
+UNDER_WAY = frozenset({ExportState.ASKED, ExportState.MAKING})
+UNDER_WAY_VALUES = [state.value for state in sorted(UNDER_WAY)]
+
+
+class ExportForm(StrEnum):
+    """What a file is made of."""
+
+    CSV = "csv"
+    JSONL = "jsonl"
+    BUNDLE = "bundle"

@@ -6,6 +6,7 @@ from celery import shared_task
 from django.db import close_old_connections
 
 from approvals import attempts, bulk, catalogue
+from approvals.exports import orders, work
 from durable import draining
 
 
@@ -22,3 +23,15 @@ def carry_on(pk: int | None = None) -> None:
     with draining.heeding():
         for found in bulk.left() if pk is None else [pk]:
             bulk.carry_on(found)
+
+
+@shared_task(name=orders.TASK)
+def export(pk: int | None = None) -> None:
+    """Make an export; without a number, each that nobody is at, and take away the files whose time is over."""
+    close_old_connections()
+    catalogue.load()
+    with draining.heeding():
+        if pk is None:
+            orders.sweep()
+        for found in work.left() if pk is None else [pk]:
+            work.carry_on(found)

@@ -73,6 +73,8 @@ SCHEDULE = {
     },
     # Bulk acts whose message was lost, or whose worker has died: any worker goes on with them.
     "bulk": {"task": "approvals.carry_on", "schedule": timedelta(seconds=15), "options": {"expires": 15}},
+    # The same for exports; and those whose time is over go.
+    "exports": {"task": "approvals.export", "schedule": timedelta(seconds=15), "options": {"expires": 15}},
 }
 
 
@@ -92,6 +94,7 @@ app.conf.update(
         "durable.prune": {"queue": RETENTION},
         "durable.roots": {"queue": RETENTION},
         "approvals.carry_on": {"queue": BULK},
+        "approvals.export": {"queue": BULK},
     },
     worker_prefetch_multiplier=1,
     # Else Celery closes the connection around every task, and each run begins with a cold server process. `tasks` sees

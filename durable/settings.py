@@ -87,6 +87,9 @@ GATE_DECIDE_SECONDS = env_seconds("GATE_DECIDE_SECONDS", 3 * 86400, low=1, high=
 #: Whole units of whatever currency: above this, what became of an effect in doubt is for two people to say.
 VERDICT_ALONE_LIMIT = env_int("VERDICT_ALONE_LIMIT", 250, low=0, high=10**12)
 GATE_ACT_SECONDS = env_seconds("GATE_ACT_SECONDS", 86400, low=1, high=366 * 86400)
+#: Files that people have asked for: where they are kept, outside of whatever a web server gives out, and for how long.
+INTERLOCK_EXPORTS = env_str("INTERLOCK_EXPORTS", str(INTERLOCK_DATA / "exports"))
+EXPORT_KEEP_SECONDS = env_seconds("EXPORT_KEEP_SECONDS", 86400, low=60, high=30 * 86400)
 METRICS_TOKEN = env_secret("INTERLOCK_METRICS_TOKEN")
 
 # Roots over the ledger. Only a process that makes them needs the key that signs them.

@@ -33,6 +33,14 @@ TEXTS: dict[str, str] = {
     ActKind.BULK_STARTED: "started",
     ActKind.BULK_STOPPED: "stopped",
     ActKind.BULK_ENDED: "ended",
+    ActKind.EXPORT_ASKED: "asked for",
+    ActKind.EXPORT_MADE: "made",
+    ActKind.EXPORT_TAKEN: "downloaded",
+    ActKind.EXPORT_STOPPED: "stopped",
+    ActKind.EXPORT_FAILED: "could not make",
+    ActKind.EXPORT_EXPIRED: "removed the file of",
+    ActKind.EXPORT_DELETED: "deleted the file of",
+    ActKind.DOSSIER_TAKEN: "took the dossier as a file of",
     ActKind.STOP_ORDERED: "ordered",
     ActKind.STOP_LIFTED: "lifted",
     ActKind.RESTORE_BEGUN: "began to go through",
@@ -55,8 +63,18 @@ def details(kind: str, actor: str, body: Mapping[str, Any]) -> list[str]:
         return [str(body.get("act", ""))]
     if kind in (ActKind.STOP_ORDERED, ActKind.STOP_LIFTED):
         return [" ".join(filter(None, (str(body.get("scope", "")), str(body.get("name", "")))))]
+    if kind.startswith("export"):
+        return _export(body)
     role = f"database role {body.get('role')}"
     return [f"through the {role}"] if "role" in body and role != actor else []
+
+
+def _export(body: Mapping[str, Any]) -> list[str]:
+    what = f"{str(body.get('of', '')).capitalize()}, {body.get('form', '')}"
+    rows = (
+        f"{body['rows']:,} row{'' if body['rows'] == 1 else 's'}" if isinstance(body.get("rows"), int) else ""
+    )
+    return [line for line in (", ".join(filter(None, (what, rows))), str(body.get("why", ""))) if line]
 
 
 def _refused(body: Mapping[str, Any]) -> list[str]:

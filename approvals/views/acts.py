@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils.http import urlencode
 
-from approvals import htmx
+from approvals import access, htmx
 from approvals.capabilities import Capability
 from approvals.log_query import ONLIES, LogQuery, parse
 from approvals.queries import act_list, log_words, pages
@@ -66,5 +66,6 @@ def _around(request: SignedIn, query: LogQuery) -> dict[str, Any]:
             {"label": label, "query": _address(query.with_only(one)), "current": query.only == one}
             for one, label in chips
         ],
+        "may_take": access.may(request.user, Capability.EXPORT),
         "suggestions": log_words.suggestions(query_text(request, "q")),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from django.http import HttpResponse
@@ -12,8 +13,10 @@ from approvals.queries import dossiers, pages
 from approvals.queries.dossier import receipt_rows
 from approvals.queries.dossiers import Dossier
 from approvals.views.doors import SignedIn, door
-from durable import present
+from durable import acts, present
+from durable.beats import committing
 from durable.clock import db_now
+from durable.states import ActKind
 
 TEMPLATE = "approvals/dossier.html"
 
@@ -97,6 +100,14 @@ def _page(request: SignedIn, found: Dossier, more: dict[str, Any] | None = None)
 def _file(request: SignedIn, found: Dossier) -> HttpResponse:
     access.check(request.user, Capability.EXPORT)
     name, content = dossier_file.made(found, access.actor(request.user), db_now())
+    with committing("command"):  # what can't be logged is not given away
+        acts.record(
+            ActKind.DOSSIER_TAKEN,
+            actor=access.actor(request.user),
+            about=acts.person(request.user.pk),
+            concerns=f"subject:{found.name}" if found.kind == "subject" else found.name,
+            body={"of": found.kind, "sha256": hashlib.sha256(content).hexdigest()},
+        )
     answer = HttpResponse(content, content_type="application/json")
     answer["Content-Disposition"] = f'attachment; filename="{name}"'
     return answer

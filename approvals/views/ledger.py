@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.shortcuts import render
 
-from approvals import htmx
+from approvals import access, htmx
 from approvals.capabilities import Capability
 from approvals.ledger_query import LedgerQuery, parse
 from approvals.queries import effects, ledger_words, pages, searching, subjects
@@ -58,6 +58,7 @@ def _around(request: SignedIn, search: Search) -> dict[str, Any]:
             for one in ledger_words.readings(query, search.groups)
         ],
         "suggestions": ledger_words.suggestions("") if not htmx.wants_fragment(request) else [],
+        "may_take": access.may(request.user, Capability.EXPORT),
         "behind": search.standing.blocks is None,
     }
 

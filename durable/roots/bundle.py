@@ -60,9 +60,10 @@ def write(
     *,
     runs: Sequence[str] = (),
     effects: Sequence[str] = (),
+    ids: Sequence[int] = (),
     texts: Iterable[str] = (),
 ) -> Contents:
-    """Write the bundle of these runs and effects to `out`, inside the open transaction of `wire`.
+    """Write the bundle of these runs and effects, and of events by id, to `out`, inside the open transaction of `wire`.
 
     `texts` are canonical JSON texts that events name by their SHA-256 (payloads, words): whoever calls has opened them,
     and says by it that they may be read by whoever gets the bundle.
@@ -72,7 +73,7 @@ def write(
         archive.writestr("README.txt", _README)
         archive.write(Path(__file__).with_name("standalone.py"), "verify.py")
         with _lines(archive, "events.jsonl") as add:
-            for event in proofs.of_events(wire, runs=runs, effects=effects):
+            for event in proofs.of_events(wire, runs=runs, effects=effects, ids=ids):
                 contents.events += 1
                 if event.proof is None:
                     contents.open += 1

@@ -15,6 +15,7 @@ from django.test.utils import override_settings
 from django.urls import reverse
 
 from approvals import bulk
+from approvals.exports import orders
 from approvals.models import BulkAct, Gate, RunView
 from approvals.queries import behind
 from durable import journal, waits
@@ -84,6 +85,7 @@ def full(say: Callable[[str], str] = lambda plain: plain, **secret: str) -> Hous
     acted = bulk.draft(cast["olga"], "holds", query=None, refs=[gates[4].effect.run.ref, ended.ref])
     bulk.start(cast["olga"], acted.pk, say("night shift"))
     bulk.carry_on(acted.pk)
+    orders.order(cast["rita"], "ledger", "tool:pay_out", "csv")
     every = [*gates, *decided]
     runs = [gates[0].effect.run, doubt.run, undone, ended, failed, halted]
     effects = [gates[0].effect, decided[0].effect, doubt, paid[0]]

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from approvals.models import BulkAct, BulkResult, Gate
+from approvals.models import BulkAct, BulkResult, Export, Gate
 from approvals.queries import inbox
 from durable.models import LedgerEvent, Subject
 from tests import factories
@@ -30,10 +30,11 @@ DOSSIERS = ("dossier-effect", "dossier-run", "dossier-subject")
 OBJECTS = ("gate", "payload", "facts", "alike", *RUN_PAGES, "effect", "bulk-act", *DOSSIERS)
 POSTS = ("decisions", "alike-decisions", "answers", "holds", "releases", "cancellations", "compensations", "retries",
          "skips", "forks", "state", "verdicts", "look-ups", "run-views", "run-view-deletions", "bulk-drafts",
-         "bulk-starts", "bulk-stops", *(f"{one}-files" for one in DOSSIERS), "dossier-look-ups")  # fmt: skip
+         "bulk-starts", "bulk-stops", *(f"{one}-files" for one in DOSSIERS), "dossier-look-ups",
+         "export-requests", "export-stops", "export-deletions", "export-downloads")  # fmt: skip
 OPEN = ("sign-in", "sign-out", "home", "healthz", "readyz")
-#: Each with a matrix of its own: in test_{home,system,run_pages,commands,log_page}.py.
-ELSEWHERE = ("behind", "system", "metrics", "differences", "fork", "acts")
+#: Each with a matrix of its own: in test_{home,system,run_pages,commands,log_page,exports}.py.
+ELSEWHERE = ("behind", "system", "metrics", "differences", "fork", "acts", "exports", "export")
 
 
 def address(name: str, gate: Gate) -> str:
@@ -51,9 +52,12 @@ def address(name: str, gate: Gate) -> str:
         "run-views": [],
         "run-view-deletions": [1],
         "bulk-drafts": [],
+        "export-requests": [],
     }
     if name in ("bulk-act", "bulk-starts", "bulk-stops"):
         of[name] = [bulk_of(gate)]
+    if name in ("export-stops", "export-deletions", "export-downloads"):
+        of[name] = [export_of_another()]
     if name.startswith("dossier-"):
         of |= {name: [gate.effect.key]}
     if name.startswith("dossier-run"):
@@ -73,6 +77,12 @@ def bulk_of(gate: Gate) -> int:
     if new:
         BulkResult.objects.create(bulk=made, run=run)
     return made.pk
+
+
+def export_of_another() -> int:
+    """An export that is somebody else's, whoever asks."""
+    maker = User.objects.get_or_create(username="starter")[0]
+    return Export.objects.get_or_create(person=maker, of="ledger", form="csv", zone="UTC")[0].pk
 
 
 def world() -> tuple[Any, ...]:
@@ -132,8 +142,14 @@ def test_no_act_is_done_by_looking_and_none_without_a_right(name: str, who: str,
         # A file is taken, which changes nothing; a vendor may be asked by whoever reads the ledger.
         **{f"{one}-files": {"rita": 200, "ada": 200} for one in DOSSIERS},
         "dossier-look-ups": dict.fromkeys((*READERS, "bob"), 200),
+        # An export of nothing is not there, and nobody has somebody else's.
+        "export-requests": {"rita": 404, "ada": 404},
+        **{
+            f"export-{one}": dict.fromkeys((*READERS, "bob"), 404)
+            for one in ("stops", "deletions", "downloads")
+        },
     }
-    stranger = 403 if name in ("run-views", "bulk-drafts") else 404
+    stranger = 403 if name in ("run-views", "bulk-drafts", "export-requests") else 404
     expected = {"nobody": 302, "charlie": stranger}.get(who) or told.get(name, {"olga": 422}).get(who, 403)
     assert (answer.status_code, world() == before) == (expected, True)
 

@@ -140,6 +140,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "tools": ("all", "irreversible"),
     "system": ("all",),
     "acts": ("all", "refused"),
+    "exports": ("all",),
+    "export": ("all", "log"),
     "metrics": ("all",),
 }
 #: Addresses that are no page to look at: health, signing in and out, and the facts of a gate, which ask its vendor.

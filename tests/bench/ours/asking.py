@@ -247,6 +247,11 @@ def _others() -> dict[str, Asked]:
             "all": Question([_at("acts")], "auditor"),
             "refused": Question([_at("acts", q="only:refused")], "auditor"),
         },
+        "exports": {"all": Question([_at("exports")], "auditor")},
+        "export": {
+            "all": Question([_at("export", of="ledger")], "auditor"),
+            "log": Question([_at("export", of="log")], "auditor"),
+        },
         "metrics": {"all": Question([_at("metrics")], "admin")},
     }
 

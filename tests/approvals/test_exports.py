@@ -1,0 +1,326 @@
+"""Exports: what a file says is what the database has; no cell of it computes; nobody gets what is not theirs."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+import resource
+import stat
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from approvals.exports import cells, orders, work
+from approvals.models import Export
+from durable import draining
+from durable.models import Effect, LedgerEvent
+from durable.models.fields import Clock
+from tests import factories
+from tests.approvals.conftest import SignIn
+
+pytestmark = pytest.mark.django_db
+#: Texts that a spreadsheet would compute, or that break rows; each must be read back as it is.
+HOSTILE = (
+    '=HYPERLINK("http://evil.example","click")', "+1", "-40.00", "@SUM(A1)", "\t=1", "\r=1", " =1", "\n=2", "'=1", "''",
+    'say "yes", then\r\ngo', "a;=1+1", "a\t+1", "a|@x", "x\n-1", "a; '=1", "\uff1d1", "plain", "", " kept ", "\ufeffx",
+    "\\.", "\u202eevil", "\u00fc\U0001f600", "x" * 30_000,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def folder(settings: Any, tmp_path: Path) -> Path:
+    settings.INTERLOCK_EXPORTS = str(tmp_path / "exports")
+    return tmp_path / "exports"
+
+
+@pytest.fixture(autouse=True)
+def nobody_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orders, "announce", lambda pk: None)
+
+
+def made(person: User, of: str = "ledger", query: str = "", form: str = "csv") -> Export:
+    """An export that a worker has gone through."""
+    export = orders.order(person, of, query, form)
+    work.carry_on(export.pk)
+    return Export.objects.get(pk=export.pk)
+
+
+def content(folder: Path, export: Export) -> bytes:
+    assert export.state == "made", export.words
+    return (folder / export.file).read_bytes()
+
+
+def table(data: bytes) -> list[dict[str, str]]:
+    """CSV as a program reads it, by the one rule of the documents."""
+    rows = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")))
+    return [
+        dict(zip(rows[0], (cells.BACK.sub(r"\1", cell) for cell in row), strict=True)) for row in rows[1:]
+    ]
+
+
+def sql(query: str, *values: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return list(cursor.fetchall())
+
+
+def acts(export: Export) -> list[tuple[str, str]]:
+    chain = f"export:{export.pk}"
+    return list(LedgerEvent.objects.filter(run_ref=chain).order_by("id").values_list("kind", "actor"))
+
+
+def test_every_hostile_cell_is_read_back_and_begins_no_formula() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT t, {cells.guarded('t')} FROM unnest(%s::text[]) WITH ORDINALITY AS u (t, n) ORDER BY n",
+            [list(HOSTILE)],
+        )
+        rows = cursor.fetchall()
+    assert [text for text, _ in rows] == list(HOSTILE)
+    for text, cell in rows:
+        assert cells.BACK.sub(r"\1", cell) == text
+        for piece in re.split(r"[;|\t\r\n]", cell):
+            assert not re.match(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]", piece), (text, cell)
+    assert dict(rows)["plain"] == "plain" and dict(rows)[" kept "] == " kept "
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_file_of_the_ledger_says_what_the_database_has_with_amounts_and_moments_exact(
+    folder: Path,
+) -> None:
+    rita = factories.person("rita")
+    for amount, currency in (
+        ("184.50", "EUR"),
+        ("500", "JPY"),
+        ("12.345", "KWD"),
+        ("90071992547409.92", "USD"),
+    ):
+        limits = {"EUR": 10**6, "JPY": 10**6, "KWD": 10**6, "USD": 2**53}
+        claim = factories.running(limits=limits)
+        factories.propose(claim, order="8812", amount=amount, currency=currency)
+    Effect.objects.filter(currency="JPY").update(
+        receipt_id=HOSTILE[0], failure=HOSTILE[10], vendor=HOSTILE[11]
+    )
+    data = content(folder, made(rita))
+    rows = table(data)
+    assert data.startswith(b"\xef\xbb\xbfkey,run,") and data.count(b"\r\n") == len(rows) + 2
+    assert [(row["key"], row["amount"], row["amount_minor"]) for row in rows] == [
+        (key, amount, str(minor))
+        for (key, minor), amount in zip(
+            sql("SELECT key, amount_minor FROM durable_effect ORDER BY id"),
+            ("184.50", "500", "12.345", "90071992547409.92"),
+            strict=True,
+        )
+    ]
+    text = data.decode()
+    assert ",184.50," in text and ",-" not in text  # numbers stay numbers: no quotes and no apostrophe
+    assert (rows[1]["receipt_id"], rows[1]["failure"], rows[1]["vendor"]) == (
+        HOSTILE[0],
+        HOSTILE[10],
+        HOSTILE[11],
+    )
+    moments = list(Effect.objects.order_by("pk").values_list("recorded_at", flat=True))
+    assert [datetime.fromisoformat(row["recorded_at"]) for row in rows] == moments
+    assert all(row["recorded_at"].endswith("Z") for row in rows)
+    lines = [json.loads(line) for line in content(folder, made(rita, form="jsonl")).splitlines()]
+    assert [(line["key"], line["amount"], line["amount_minor"]) for line in lines] == [
+        (row["key"], row["amount"], int(row["amount_minor"])) for row in rows
+    ]
+    assert lines[1]["receipt_id"] == HOSTILE[0] and lines[0]["undone"] is False
+    assert "8812" not in text  # names are sealed, and in no file
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_manifest_says_that_the_file_is_whole_and_a_cut_one_is_noticed(
+    folder: Path, sign_in: SignIn
+) -> None:
+    rita = factories.person("rita")
+    factories.gate()
+    export = made(rita, query="tool:pay_out from:today")
+    data, client = content(folder, export), sign_in(rita)
+    address = reverse("export-downloads", args=[export.pk])
+    manifest = json.loads(client.post(address, {"what": "manifest"}).content)
+    assert (manifest["rows"], manifest["bytes"], manifest["whole"]) == (1, len(data), True)
+    assert manifest["sha256"] == hashlib.sha256(data).hexdigest()
+    assert (manifest["query"], manifest["zone"], manifest["made_by"]) == (
+        "tool:pay_out from:today",
+        "UTC",
+        "rita",
+    )
+    (newest,) = sql("SELECT max(id) FROM durable_ledgerevent WHERE kind NOT IN ('export made', 'signed in')")
+    assert manifest["newest_event"] == newest[0]
+    answer = client.post(address)
+    assert b"".join(answer.streaming_content) == data  # type: ignore[attr-defined]  # it streams
+    assert "-1-rows.csv" in answer["Content-Disposition"] and answer["Content-Disposition"].startswith(
+        "attachment;"
+    )
+    assert answer["X-Content-Type-Options"] == "nosniff" and "no-store" in answer["Cache-Control"]
+    assert "sandbox" in answer["Content-Security-Policy"]
+    file = folder / export.file
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(folder.stat().st_mode) == 0o700
+    os.truncate(file, len(data) - 1)
+    cut = client.post(address)
+    assert cut.status_code == 409 and b"not whole any more" in cut.content
+    assert acts(export) == [
+        ("export asked", "rita"),
+        ("export made", "interlock"),
+        ("export downloaded", "rita"),
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_file_of_the_log_and_of_a_dossier_has_each_of_its_rows_once(folder: Path) -> None:
+    rita = factories.person("rita")
+    gate = factories.gate()
+    factories.gate()
+    key, ref = gate.effect.key, gate.effect.run.ref
+    for of, name, rows in (
+        ("effect", key, 1),
+        ("run", ref, 1),
+        ("ledger", f"key:{ref}:", 1),
+        ("ledger", "", 2),
+    ):
+        assert [row["key"] for row in table(content(folder, made(rita, of, name)))][:1] == [key]
+        assert Export.objects.latest("pk").rows == rows
+    log = table(content(folder, made(rita, "log", "actor:rita")))
+    mine = "FROM durable_ledgerevent WHERE actor = 'rita' ORDER BY at, id"
+    found = sql(f"SELECT kind, run_ref, no::text, encode(hash, 'hex') {mine}")
+    assert [(row["kind"], row["chain"], row["no"], row["hash"]) for row in log] == found
+    with zipfile.ZipFile(folder / made(rita, "effect", key, "bundle").file) as bundle:
+        events = [json.loads(line) for line in bundle.read("events.jsonl").splitlines()]
+    kept = sql("SELECT id FROM durable_ledgerevent WHERE effect_key = %s ORDER BY id", key)
+    assert [(event["id"],) for event in events] == kept
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_file_goes_when_its_time_is_over_and_when_its_maker_loses_the_right(
+    folder: Path, sign_in: SignIn
+) -> None:
+    rita, ada = factories.person("rita"), factories.person("ada")
+    factories.gate()
+    late, lost, kept = made(rita), made(ada), made(rita, query="state:gated")
+    Export.objects.filter(pk=late.pk).update(expires_at=Clock())
+    client = sign_in(rita)
+    assert client.post(reverse("export-downloads", args=[late.pk])).status_code == 409
+    ada.groups.clear()
+    assert sign_in(ada).post(reverse("export-downloads", args=[lost.pk])).status_code == 404
+    (folder / f"{kept.pk}-7.part").write_bytes(b"what a killed worker has left")
+    (folder / "notes.txt").write_text("not ours")
+    orders.sweep()
+    assert sorted(one.name for one in folder.iterdir()) == sorted([kept.file, "notes.txt"])
+    assert acts(late)[-1] == acts(lost)[-1] == ("export expired", "interlock")
+    row = Export.objects.get(pk=late.pk)
+    assert (row.state, row.query, row.manifest, row.file) == ("expired", "", {}, "")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_stopped_and_deleted_ones_leave_no_file_and_say_so_in_the_log(folder: Path, sign_in: SignIn) -> None:
+    rita = factories.person("rita")
+    factories.gate()
+    client, asked = sign_in(rita), orders.order(rita, "ledger", "", "csv")
+    assert orders.order(rita, "ledger", "", "csv").pk == asked.pk  # a second click is no second file
+    assert client.post(reverse("export-stops", args=[asked.pk])).status_code == 303
+    work.carry_on(asked.pk)
+    done = made(rita)
+    assert client.post(reverse("export-stops", args=[done.pk])).status_code == 409
+    assert client.post(reverse("export-deletions", args=[done.pk])).status_code == 303
+    assert list(folder.iterdir()) == []
+    assert acts(asked) == [("export asked", "rita"), ("export stopped", "rita")]
+    assert acts(done)[-1] == ("export deleted", "rita")
+
+
+@contextmanager
+def at_most(size: int) -> Iterator[None]:
+    """No file of this process may grow beyond so many bytes, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_full_disk_is_said_in_words_and_leaves_no_half_file(folder: Path, sign_in: SignIn) -> None:
+    rita = factories.person("rita")
+    factories.gate()
+    with at_most(100):
+        export = made(rita)
+    assert (export.state, list(folder.iterdir())) == ("failed", [])
+    assert export.words.startswith("The disk that holds the folder for exports has no room left")
+    assert "has no room left" in sign_in(rita).get(reverse("exports")).content.decode()
+    assert acts(export)[-1] == ("export failed", "interlock")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_that_lost_the_right_while_it_was_made_and_one_of_a_worker_that_ends_leave_nothing(
+    folder: Path,
+) -> None:
+    rita = factories.person("rita")
+    factories.gate()
+    first, second = orders.order(rita, "ledger", "", "csv"), orders.order(rita, "ledger", "", "jsonl")
+    with draining.heeding():
+        draining._alone = True
+        work.carry_on(second.pk)
+    assert Export.objects.get(pk=second.pk).lease_until is None and work.left() == [first.pk, second.pk]
+    rita.groups.clear()
+    work.carry_on(first.pk)
+    work.carry_on(second.pk)
+    assert set(Export.objects.values_list("state", flat=True)) == {"failed"}
+    assert list(folder.iterdir()) == []
+
+
+STATUS = {"nobody": 302, "rita": 200, "ada": 200}
+WHO = [(who, STATUS.get(who, 403)) for who in (*factories.ROLES, "nobody")]
+
+
+@pytest.mark.parametrize(("who", "status"), WHO)
+def test_the_pages_are_for_those_who_may_take_files(who: str, status: int, sign_in: SignIn) -> None:
+    client = Client() if who == "nobody" else sign_in(factories.person(who))
+    for address in (reverse("exports"), reverse("export"), f"{reverse('export')}?of=log"):
+        assert client.get(address).status_code == status
+    ledger = client.get(reverse("ledger")).content.decode()
+    assert (f'href="{reverse("export")}?of=ledger"' in ledger) is (status == 200)
+
+
+def test_the_page_says_first_how_many_rows_it_will_be_and_refuses_what_it_cannot_answer(
+    sign_in: SignIn,
+) -> None:
+    rita = factories.person("rita")
+    factories.gate()
+    factories.gate(amount="120")
+    client = sign_in(rita)
+    page = client.get(reverse("export"), {"of": "ledger", "q": "amount:>=150"}).content.decode()
+    assert "Make it: 1 row<" in page and "amount:&gt;=150" in page
+    assert client.get(reverse("export"), {"of": "ledger", "q": "currency:XYZ"}).status_code == 422
+    assert client.get(reverse("export"), {"of": "run", "q": "run-none"}).status_code == 200
+    assert client.get(reverse("export"), {"of": "effect", "q": "run-none:pay"}).status_code == 404
+    posted = client.post(reverse("export-requests"), {"of": "ledger", "q": "currency:XYZ", "form": "csv"})
+    assert posted.status_code == 422 and not Export.objects.exists()
+    for n in range(orders.AT_ONCE + 1):
+        posted = client.post(reverse("export-requests"), {"of": "ledger", "q": f"order:88{n}", "form": "csv"})
+    assert posted.status_code == 409 and Export.objects.count() == orders.AT_ONCE
+    bodies = LedgerEvent.objects.filter(kind="export asked").values_list("body", flat=True)
+    assert len(bodies) == orders.AT_ONCE and not any("order:88" in body for body in bodies)
+
+
+def test_a_dossier_that_is_taken_as_a_file_stands_in_the_log(sign_in: SignIn) -> None:
+    gate = factories.gate()
+    rita = factories.person("rita")
+    data = sign_in(rita).post(reverse("dossier-effect-files", args=[gate.effect.key])).content
+    event = LedgerEvent.objects.get(kind="dossier taken")
+    assert (event.actor, event.effect_key) == ("rita", gate.effect.key)
+    assert json.loads(event.body)["sha256"] == hashlib.sha256(data).hexdigest()
