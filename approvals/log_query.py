@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from django.utils import timezone
 
+from approvals import days
 from approvals.typed import listed, quoted, slug, split
 from durable.states import COURSE, ActKind, EventKind
 
@@ -20,7 +21,7 @@ KEYS: dict[str, str] = {
     ACTOR: "who did it: the name of a sign-in, interlock, or a worker",
     KIND: "what was done: several, with commas, for any of them",
     ABOUT: "on what: run-…, an effect's key, gate:12, person:marta, role:auditor, bulk:3, stop:1",
-    FROM: "not before 2026-11-29, or 2026-11-29T14:30",
+    FROM: "not before 2026, 2026-11, 2026-11-29, 2026-11-29T14:30 or today",
     TO: "not after 2026-11-29, all of that day, or 2026-11-29T14:30, all of that minute",
     ONLY: "people, machines or refused",
 }
@@ -43,7 +44,8 @@ REFUSALS = (
     ActKind.MORE_REFUSED.value,
     ActKind.SIGN_IN_REFUSED.value,
 )
-_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?)?")
+_SECOND = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)")
+_DAYS = {"today": 0, "yesterday": 1}
 _FIELDS = {KIND: "kinds", FROM: "since", TO: "until"}
 
 
@@ -108,8 +110,11 @@ class LogQuery:
         return replace(self, **{_FIELDS.get(key, key): empty})  # type: ignore[arg-type]  # a field by its name
 
 
-def parse(text: str) -> LogQuery:
-    """Read a query. Never raises: what is wrong with it stands in `problems`, one sentence each."""
+def parse(text: str, now: datetime | None = None) -> LogQuery:
+    """Read a query. Never raises: what is wrong with it stands in `problems`, one sentence each.
+
+    With `now`, today and yesterday are the days that they were then, whenever the query is asked.
+    """
     values: dict[str, str] = {}
     problems: list[str] = []
     for key, value, whole in split(text):
@@ -127,6 +132,10 @@ def parse(text: str) -> LogQuery:
             problems.append(f"{key}: stands twice; keep one.{again}")
         else:
             values[key] = value
+    for key in (FROM, TO):
+        back = _DAYS.get(values.get(key, "").lower())
+        if now is not None and back is not None:
+            values[key] = (days.today(now) - timedelta(days=back)).isoformat()
     kinds = tuple(dict.fromkeys(filter(None, map(slug, values.get(KIND, "").split(",")))))
     problems += _wrong(values, kinds)
     return LogQuery(
@@ -160,20 +169,17 @@ def _wrong(values: dict[str, str], kinds: tuple[str, ...]) -> list[str]:
 
 
 def _span(text: str) -> tuple[datetime, datetime] | None:
-    """The day, minute or second that a text means, in the reader's zone: its first moment, and the first after it."""
-    found = _MOMENT.fullmatch(text)
+    """The year, month, day, minute or second that a text means, in the reader's zone: its first moment, and the first
+    after it."""
+    found = _SECOND.fullmatch(text)
     if found is None:
-        return None
-    day, minute, second = found.groups()
+        stretch = days.read(text, timezone.now()) if text else None
+        return None if stretch is None else (stretch.start, stretch.end)
     try:
-        local = datetime.fromisoformat(f"{day}T{minute or '00:00'}{second or ''}")
-        if minute:
-            # An hour that the clocks go through twice is meant both times.
-            return _moment(local), _moment(local, fold=1) + timedelta(
-                **{"seconds" if second else "minutes": 1}
-            )
-        # A day that a clock change shortens or lengthens ends where the next one begins.
-        return _moment(local), _moment(local + timedelta(days=1))
+        local = datetime.fromisoformat(f"{found[1]}T{found[2]}")
+        # An hour that the clocks go through twice is meant both times.
+        first, second = (_moment(local, fold) for fold in (0, 1))
+        return min(first, second), max(first, second) + timedelta(seconds=1)
     except (ValueError, OverflowError):
         return None
 

@@ -220,6 +220,19 @@ class Export(models.Model):
         return f"export {self.pk}"
 
 
+class Reader(models.Model):
+    """How a person reads: in which time zone; empty for the house's."""
+
+    person = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="reader")
+    zone = models.TextField(default="")
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.zone
+
+
 class Tried(models.Model):
     """How often something was tried within a while, and refused: what is more than the log takes is counted here, until
     the while is over and the log is told the number."""

@@ -24,3 +24,10 @@ def whole(at: datetime) -> str:
     """Return a moment with its day and year, to the second, for what is kept: `24 Nov 2026, 16:02:07 UTC`."""
     local = timezone.localtime(at)
     return f"{local.day} {local:%b %Y, %H:%M:%S} {local.tzname()}"
+
+
+def whole_minute(at: datetime) -> str:
+    """Return a moment with its day, and the year of another year, to the minute, for pictures: `24 Nov, 16:02`."""
+    local = timezone.localtime(at)
+    year = "" if local.year == timezone.localtime().year else f" {local.year}"
+    return f"{local.day} {local:%b}{year}, {local:%H:%M}"

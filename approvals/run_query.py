@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from django.utils import timezone
+
+from approvals import days
 from approvals.typed_query import chosen, read, slug, written
 from durable.states import RunState
 
 STATUS, AGENT, SUBJECT, OLDER, REF = "status", "agent", "subject", "older-than", "ref"
+FROM, TO = "from", "to"
 #: What runs are found by, each with what it means.
 KEYS: dict[str, str] = {
     STATUS: "where it stands",
     AGENT: "whose run it is: a name or its beginning",
     SUBJECT: "the order or customer that an effect of it is about",
     OLDER: "started longer ago than 30m, 4h or 2d",
+    FROM: "started on that day or later: 2026, 2026-03, 2026-03-09, today",
+    TO: "started on that day or earlier, the day included",
     REF: "its id or the beginning of it",
 }
 
@@ -53,6 +59,8 @@ class RunQuery:
     agent: str = ""
     subject: str = ""
     older_than: str = ""
+    since: str = ""
+    until: str = ""
     ref: str = ""
     text: str = ""
     problems: tuple[str, ...] = ()
@@ -63,6 +71,18 @@ class RunQuery:
         return _age(self.older_than)
 
     @property
+    def start(self) -> datetime | None:
+        """The first moment at which a run may have started, in the reader's zone."""
+        found = _stretch(self.since)
+        return None if found is None else found.start
+
+    @property
+    def end(self) -> datetime | None:
+        """The first moment after those."""
+        found = _stretch(self.until)
+        return None if found is None else found.end
+
+    @property
     def parts(self) -> list[tuple[str, str]]:
         """What the query asks for, as key and value; the text's key is empty."""
         found = [
@@ -70,6 +90,8 @@ class RunQuery:
             (AGENT, self.agent),
             (SUBJECT, self.subject),
             (OLDER, self.older_than),
+            (FROM, self.since),
+            (TO, self.until),
             (REF, self.ref),
             ("", self.text),
         ]
@@ -84,7 +106,7 @@ class RunQuery:
 
     def without(self, key: str) -> RunQuery:
         """The same query without one of its parts; the text's key is empty."""
-        name = {STATUS: "statuses", OLDER: "older_than", "": "text"}.get(key, key)
+        name = {STATUS: "statuses", OLDER: "older_than", FROM: "since", TO: "until", "": "text"}.get(key, key)
         empty: tuple[str, ...] | str = () if key == STATUS else ""
         return replace(self, **{name: empty})  # type: ignore[arg-type]  # a field by its name
 
@@ -100,15 +122,24 @@ def parse(text: str) -> RunQuery:
     problems += unknown
     if OLDER in values and _age(values[OLDER]) is None:
         problems.append(f"older-than: must be like 30m, 4h or 2d, not {values[OLDER]}.")
+    for name in (FROM, TO):
+        if name in values and _stretch(values[name]) is None:
+            problems.append(f"{name}: must be like 2026, 2026-03, 2026-03-09 or today, not {values[name]}.")
     return RunQuery(
         statuses,
         values.get(AGENT, ""),
         values.get(SUBJECT, ""),
         values.get(OLDER, "").lower(),
+        values.get(FROM, ""),
+        values.get(TO, ""),
         values.get(REF, ""),
         " ".join(words),
         tuple(problems),
     )
+
+
+def _stretch(text: str) -> days.Stretch | None:
+    return days.read(text, timezone.now()) if text else None
 
 
 def _age(text: str) -> timedelta | None:

@@ -31,7 +31,7 @@ def export(pk: int | None = None) -> None:
     close_old_connections()
     catalogue.load()
     with draining.heeding():
-        if pk is None:
-            orders.sweep()
         for found in work.left() if pk is None else [pk]:
             work.carry_on(found)
+        if pk is None:
+            orders.sweep()

@@ -26,6 +26,7 @@ from approvals.views import (
     run_views,
     session,
     system,
+    time_zone,
     tools,
     verdicts,
 )
@@ -89,6 +90,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("exports/<int:pk>/stops/", exports.stops, name="export-stops"),
     path("exports/<int:pk>/deletions/", exports.deletions, name="export-deletions"),
     path("exports/<int:pk>/downloads/", exports.downloads, name="export-downloads"),
+    path("time-zone/", time_zone.time_zone, name="time-zone"),
+    path("time-zone/choices/", time_zone.choices, name="time-zone-choices"),
     path("tools/", tools.tools, name="tools"),
     path("system/", system.system, name="system"),
     path("metrics", system.prometheus, name="metrics"),

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
+from zoneinfo import available_timezones
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -109,6 +110,16 @@ def env_url(name: str, default: str = "", *, schemes: tuple[str, ...], required:
     if value and (scheme not in schemes or port == 0):
         raise ImproperlyConfigured(
             f"{name} must be a URL that begins with one of {', '.join(schemes)}; its scheme is {scheme!r}"
+        )
+    return value
+
+
+def env_zone(name: str, default: str) -> str:
+    """The name of a time zone, as the IANA database has it."""
+    value = env_str(name, default)
+    if value not in available_timezones():
+        raise ImproperlyConfigured(
+            f"{name} must be the name of a time zone such as Europe/Berlin; it is {value!r}"
         )
     return value
 

@@ -23,6 +23,7 @@ from durable.env import (
     env_secret,
     env_str,
     env_url,
+    env_zone,
 )
 
 
@@ -172,7 +173,8 @@ TEMPLATES = [
 ]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LANGUAGE_CODE = "en-gb"
-TIME_ZONE = "UTC"
+#: How moments are written for whoever has chosen no zone; they are stored and compared in UTC.
+TIME_ZONE = env_zone("INTERLOCK_TIME_ZONE", "UTC")
 USE_TZ = True
 
 # Static files carry a hash in their names, so `collectstatic` must have run; tests take them as they lie.

@@ -100,7 +100,7 @@ def find(of: str, query: str, now: datetime) -> Source:
     NotFound where there is no such effect, run or subject.
     """
     if of == "log":
-        return _log(query)
+        return _log(query, now)
     if of == "ledger":
         search = searching.look_up(ledger_query.parse(query, now, subjects.kinds()))
         if search.problems:
@@ -138,8 +138,8 @@ def _effects(found: QuerySet[Effect], number: int | None) -> Source:
     return Source([rows], LEDGER, "f.id", number)
 
 
-def _log(text: str) -> Source:
-    query = log_query.parse(text)
+def _log(text: str, now: datetime) -> Source:
+    query = log_query.parse(text, now)
     if query.problems:
         raise Invalid("q", " ".join(query.problems))
     found = act_list.branches(query)

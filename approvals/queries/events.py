@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from django.utils import timezone
+
 from approvals import opened
 from approvals.queries import act_words, actors, pages
 from durable import vault
@@ -134,7 +136,8 @@ def _line(
     who: Mapping[str, str],
 ) -> dict[str, Any]:
     idle = 0.0 if older is None else (row.at - older.at).total_seconds()
-    new_day = newer is None or newer.at.date() != row.at.date()
+    day = timezone.localtime(row.at)
+    new_day = newer is None or timezone.localtime(newer.at).date() != day.date()
     return {
         "kind": row.kind,
         "text": text(row, who),
@@ -142,7 +145,7 @@ def _line(
         "effect_key": row.effect_key,
         "at": row.at,
         "idle": idle if idle >= _IDLE_SECONDS else 0,
-        "day": f"{row.at:%a} {row.at.day} {row.at:%b %Y}" if new_day else "",
+        "day": f"{day:%a} {day.day} {day:%b %Y}" if new_day else "",
     }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -15,7 +15,7 @@ from django.db import connection
 from django.db.models import DateTimeField, Exists, Func, OuterRef, Q, QuerySet, Value
 from django.utils import timezone
 
-from approvals.queries import pages
+from approvals.queries import bisecting, pages
 from approvals.run_query import EXPIRING, HELD, IN_DOUBT, STATES, STUCK, WAITING, RunQuery, parse
 from durable.digest import keyed_hash
 from durable.errors import Invalid
@@ -67,7 +67,9 @@ FROM edge, place
 class Tonight(Func):
     """The end of today in the zone of the pages, by the database's clock; one moment for a whole statement."""
 
-    template = "(date_trunc('day', statement_timestamp(), %(expressions)s) + interval '1 day')"
+    # The day is added to the clock on the wall: a day in which clocks change has no 24 hours.
+    template = "((date_trunc('day', statement_timestamp() AT TIME ZONE (%(expressions)s))"
+    arg_joiner = ")) + interval '1 day') AT TIME ZONE ("
     output_field = DateTimeField()
 
 
@@ -115,6 +117,8 @@ def base(query: RunQuery) -> Base:
         runs = runs.filter(agent__in=named(names, query.agent))
     if query.age is not None:
         runs = runs.filter(_older_than(query.age))
+    if query.since or query.until:
+        runs = runs.filter(_started(query.start, query.end))
     try:
         for part, of_few in _parts(query, names):
             runs, few = runs.filter(part), few or of_few
@@ -146,7 +150,8 @@ def _waits(status: str) -> QuerySet[Wait]:
     if status == IN_DOUBT:
         return waits.filter(name=Attention.IN_DOUBT.value)
     if status == EXPIRING:
-        return waits.filter(deadline__lt=Tonight(Value(timezone.get_current_timezone_name())))
+        zone = timezone.get_current_timezone_name()
+        return waits.filter(deadline__lt=Tonight(Value(zone), Value(zone)))
     assert status in (STUCK, WAITING, HELD), status
     return waits
 
@@ -230,6 +235,18 @@ def _among(ids: list[int] | None, text: str) -> Q:
 def _about(text: str) -> QuerySet[Subject, int]:
     """The runs with an effect about `text`, by `subject_of_run`."""
     return Subject.objects.filter(hash__in=subject_hashes(text)).order_by().values_list("run_id", flat=True)
+
+
+def _started(start: datetime | None, end: datetime | None) -> Q:
+    """Runs that started between two moments, said of their ids as well: so nothing newer or older is passed through."""
+    moments = [moment for moment in (start, end) if moment is not None]
+    last = bisecting.last_before("durable_run", "created_at", moments)
+    found = Q()
+    if start is not None:
+        found &= Q(created_at__gte=start, pk__gt=last[start] - bisecting.OUT_OF_ORDER)
+    if end is not None:
+        found &= Q(created_at__lt=end, pk__lte=last[end] + bisecting.OUT_OF_ORDER)
+    return found
 
 
 def _older_than(age: timedelta) -> Q:

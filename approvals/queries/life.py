@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from approvals import appearance
+from approvals import appearance, moments
 from durable.models import Effect
 from durable.states import OPEN, EffectState
 
@@ -166,8 +166,8 @@ def _station(
 def _time(at: datetime | None) -> str:
     if at is None:
         return ""
-    local, now = timezone.localtime(at), timezone.localtime()
-    return f"{local:%H:%M:%S}" if local.date() == now.date() else f"{local.day} {local:%b, %H:%M}"
+    today = timezone.localtime(at).date() == timezone.localtime().date()
+    return moments.absolute(at, clock="%H:%M:%S" if today else "%H:%M", zone=False)
 
 
 def _told(passed: Mapping[str, datetime | None]) -> list[tuple[str, str]]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
 
+from approvals import days
 from approvals.charts import Column, Piece, draw, even
 from approvals.queries.trends import BADLY, CALLED_OFF, WELL, Period, Trends
 from approvals.queries.words import money
@@ -160,5 +161,4 @@ def soon(moment: datetime, now: datetime) -> str:
 
 def day_ends(now: datetime) -> datetime:
     """When the reader's day is over."""
-    local = timezone.localtime(now)
-    return (local + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    return days.begins(days.after(days.today(now)))

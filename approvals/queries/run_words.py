@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from approvals.queries import finding
-from approvals.run_query import AGENT, KEYS, OLDER, REASONS, REF, STATES, STATUS, SUBJECT
+from approvals.run_query import AGENT, FROM, KEYS, OLDER, REASONS, REF, STATES, STATUS, SUBJECT, TO
 
 #: More than these are no help.
 OFFERED = 24
@@ -39,4 +39,6 @@ def _values(key: str) -> list[tuple[str, str]]:
         return [(f'"{name}"' if " " in name else name, "agent") for name in finding.agents()]
     if key == OLDER:
         return [(age, "started longer ago than this") for age in _AGES]
+    if key in (FROM, TO):
+        return [(word, "in your zone") for word in ("today", "yesterday")]
     return [("", KEYS[key])] if key in (REF, SUBJECT) else []

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from approvals.appearance import DONE, DOUBT, MOVING, QUIET, STOPPED, WAITS
+from approvals.moments import whole_minute
 from approvals.outcomes import moment
 from approvals.templatetags.interlock import span
 from durable.models import Run
@@ -205,13 +206,21 @@ class Axis:
 
     def ticks(self, *, ended: bool) -> list[dict[str, Any]]:
         """Moments to name under the drawing: its begin, where work went on, and its end."""
-        found = [{"x": "0%", "anchor": "start", "at": self.begin, "word": ""}]
+        found = [{"x": "0%", "anchor": "start", "at": whole_minute(self.begin), "word": ""}]
         last = 0.0
         for x, wide, _, until in self.folds:
             if 22 < x + wide < 78 and x + wide - last > 22:
                 last = x + wide
-                found.append({"x": f"{last:.2f}%", "anchor": "middle", "at": until, "word": ""})
-        return [*found, {"x": "100%", "anchor": "end", "at": self.end, "word": "" if ended else "now "}]
+                found.append({"x": f"{last:.2f}%", "anchor": "middle", "at": whole_minute(until), "word": ""})
+        return [
+            *found,
+            {
+                "x": "100%",
+                "anchor": "end",
+                "at": whole_minute(self.end),
+                "word": "" if ended else "now ",
+            },
+        ]
 
 
 def _drawn(lane: Lane, axis: Axis) -> dict[str, Any]:

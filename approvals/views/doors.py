@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from django.urls import Resolver404, resolve
 from django.utils.cache import patch_vary_headers
 
-from approvals import access, attempts, catalogue
+from approvals import access, attempts, catalogue, zones
 from approvals.capabilities import Capability
 from approvals.htmx import HtmxHttpRequest, SeeOther
 from approvals.views import refusals
@@ -54,7 +54,8 @@ def door(*methods: str, needs: Capability | None = None) -> Callable[[View], Cal
                 raise Http404("no such address")  # no database could hold it
             catalogue.load()
             try:
-                answer = view(cast(SignedIn, request), *args, **kwargs)
+                with zones.reading(request):
+                    answer = view(cast(SignedIn, request), *args, **kwargs)
             except NotFound as error:
                 if request.method not in _LOOKS:
                     attempts.refused(request, str(error))

@@ -43,7 +43,7 @@ _SILENCE = 5.0
 #: An installation logs its roles and people before anything has run: that stays, and is no use of it.
 _OF_RUNS = "run_ref LIKE 'run-%'"
 _USED = {"durable_ledgerevent": _OF_RUNS, "durable_chain": _OF_RUNS}
-_USED |= dict.fromkeys(("durable_actkey", "durable_actwords", "approvals_tried"), "false")
+_USED |= dict.fromkeys(("durable_actkey", "durable_actwords", "approvals_tried", "approvals_reader"), "false")
 _LOGGED = ("durable_ledgerevent", "durable_chain")
 #: Acts take the numbers behind the last one of a story.
 _BEHIND = "(SELECT max(id) FROM durable_ledgerevent)"

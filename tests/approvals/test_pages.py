@@ -31,10 +31,10 @@ OBJECTS = ("gate", "payload", "facts", "alike", *RUN_PAGES, "effect", "bulk-act"
 POSTS = ("decisions", "alike-decisions", "answers", "holds", "releases", "cancellations", "compensations", "retries",
          "skips", "forks", "state", "verdicts", "look-ups", "run-views", "run-view-deletions", "bulk-drafts",
          "bulk-starts", "bulk-stops", *(f"{one}-files" for one in DOSSIERS), "dossier-look-ups",
-         "export-requests", "export-stops", "export-deletions", "export-downloads")  # fmt: skip
+         "export-requests", "export-stops", "export-deletions", "export-downloads", "time-zone-choices")  # fmt: skip
 OPEN = ("sign-in", "sign-out", "home", "healthz", "readyz")
-#: Each with a matrix of its own: in test_{home,system,run_pages,commands,log_page,exports}.py.
-ELSEWHERE = ("behind", "system", "metrics", "differences", "fork", "acts", "exports", "export")
+#: Each with a matrix of its own: in test_{home,system,run_pages,commands,log_page,exports,zones}.py.
+ELSEWHERE = ("behind", "system", "metrics", "differences", "fork", "acts", "exports", "export", "time-zone")
 
 
 def address(name: str, gate: Gate) -> str:
@@ -53,6 +53,7 @@ def address(name: str, gate: Gate) -> str:
         "run-view-deletions": [1],
         "bulk-drafts": [],
         "export-requests": [],
+        "time-zone-choices": [],
     }
     if name in ("bulk-act", "bulk-starts", "bulk-stops"):
         of[name] = [bulk_of(gate)]
@@ -142,6 +143,7 @@ def test_no_act_is_done_by_looking_and_none_without_a_right(name: str, who: str,
         # A file is taken, which changes nothing; a vendor may be asked by whoever reads the ledger.
         **{f"{one}-files": {"rita": 200, "ada": 200} for one in DOSSIERS},
         "dossier-look-ups": dict.fromkeys((*READERS, "bob"), 200),
+        "time-zone-choices": dict.fromkeys((*READERS, "bob"), 422),
         # An export of nothing is not there, and nobody has somebody else's.
         "export-requests": {"rita": 404, "ada": 404},
         **{
@@ -149,7 +151,7 @@ def test_no_act_is_done_by_looking_and_none_without_a_right(name: str, who: str,
             for one in ("stops", "deletions", "downloads")
         },
     }
-    stranger = 403 if name in ("run-views", "bulk-drafts", "export-requests") else 404
+    stranger = 403 if name in ("run-views", "bulk-drafts", "export-requests", "time-zone-choices") else 404
     expected = {"nobody": 302, "charlie": stranger}.get(who) or told.get(name, {"olga": 422}).get(who, 403)
     assert (answer.status_code, world() == before) == (expected, True)
 

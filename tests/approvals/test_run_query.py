@@ -21,6 +21,7 @@ from durable.states import RunState
         ('status:"partly compensated"', RunQuery(statuses=("partly-compensated",))),
         ("status:gate", RunQuery(statuses=("waiting",))),
         ('agent:"Refund Desk" older-than:2d', RunQuery(agent="Refund Desk", older_than="2d")),
+        ("from:2026-03 to:today", RunQuery(since="2026-03", until="today")),
         ("subject:8812 ref:run-0a", RunQuery(subject="8812", ref="run-0a")),
         ("order 8812", RunQuery(text="order 8812")),
         ("run-abc:pay#2", RunQuery(text="run-abc")),
@@ -37,9 +38,13 @@ def test_a_query_is_read_as_it_is_meant(text: str, found: RunQuery) -> None:
     [
         ("older-than:soon", "older-than: must be like 30m, 4h or 2d, not soon."),
         ("older-than:999999w", "older-than: must be like 30m, 4h or 2d, not 999999w."),
+        ("from:soon", "from: must be like 2026, 2026-03, 2026-03-09 or today, not soon."),
         ("status:foo", "status: there is no foo; it is one of stuck, waiting"),
         ("status:,", "status: there is no ,;"),
-        ("owner:me", "Runs are not found by owner:. Use status, agent, subject, older-than or ref."),
+        (
+            "owner:me",
+            "Runs are not found by owner:. Use status, agent, subject, older-than, from, to or ref.",
+        ),
         ("agent: RefundDesk", "agent: needs a value after the colon"),
         ("ref:a ref:b", "ref: stands twice; keep one."),
         ("status:failed status:stuck", "write status:failed,failing"),

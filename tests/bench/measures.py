@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from tests.bench import chaining, costing, growing, paging, resuming
+from tests.bench import chaining, costing, exporting, growing, paging, resuming
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,17 @@ _CHAIN = (
     Row("memory", "MiB", more=False),
 )
 
+_EXPORTS = tuple(
+    Row(f"{form}, {what}", unit, more=more)
+    for form in exporting.FORMS
+    for what, unit, more in (
+        ("rows", "rows/s", True),
+        ("bytes", "MB/s", True),
+        ("memory", "MiB", False),
+        ("more memory", "MiB", False),
+    )
+)
+
 _PAGES = (
     *(
         Row(f"{page}, {what}", "" if what == "queries" else "ms", more=False)
@@ -153,6 +164,9 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "pages": Measure(
             f"The console on {paging.RUNS:,} runs, {paging.EFFECTS:,} effects and {paging.GATES} gates that wait",
             _PAGES,
+        ),
+        "exports": Measure(
+            f"A file of all {exporting.EFFECTS:,} effects of a ledger, made by one worker", _EXPORTS
         ),
         "idle": Measure(
             "A worker that has nothing to do, with beat and sweeper; then 1,000 runs that wait", _IDLE

@@ -142,6 +142,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "acts": ("all", "refused"),
     "exports": ("all",),
     "export": ("all", "log"),
+    "time-zone": ("all",),
     "metrics": ("all",),
 }
 #: Addresses that are no page to look at: health, signing in and out, and the facts of a gate, which ask its vendor.

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Read by readers of the environment, or by Python itself where settings are not there yet.
-READERS = re.compile(r"env_(str|list|int|bool|seconds|secret|url|key)")
+READERS = re.compile(r"env_(str|list|int|bool|seconds|secret|url|key|zone)")
 #: Read elsewhere than in the settings module.
 ELSEWHERE = {"INTERLOCK_DATA", "PGBIN"}
 

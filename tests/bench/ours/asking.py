@@ -252,6 +252,7 @@ def _others() -> dict[str, Asked]:
             "all": Question([_at("export", of="ledger")], "auditor"),
             "log": Question([_at("export", of="log")], "auditor"),
         },
+        "time-zone": {"all": Question([_at("time-zone")])},
         "metrics": {"all": Question([_at("metrics")], "admin")},
     }
 
