@@ -6,7 +6,6 @@ A file is written under the name of its claim, flushed, and only then takes its 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -51,8 +50,9 @@ def written(name: str) -> Iterator[IO[bytes]]:
     part = final.with_suffix(".part")
     how = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with open(part, "x+b", buffering=0, opener=lambda at, _: os.open(at, how, 0o600)) as file:
+        with open(part, "x+b", opener=lambda at, _: os.open(at, how, 0o600)) as file:
             yield file
+            file.flush()
             os.fsync(file.fileno())
         os.rename(part, final)
         _flush(final.parent)
@@ -73,12 +73,6 @@ def _flush(place: Path) -> None:
         os.fsync(found)
     finally:
         os.close(found)
-
-
-def sha256(name: str) -> str:
-    """Return the digest of a file, read a block at a time."""
-    with path(name).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def remove(name: str) -> None:

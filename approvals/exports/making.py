@@ -123,9 +123,7 @@ class _Sink:
         self.heed()
         data = end.join([*block, b""])
         hash.update(data)
-        left = memoryview(data)
-        while left:  # a disk that fills takes a part first
-            left = left[self.out.write(left) :]
+        self.out.write(data)
         self.counter.rows += len(block) - heads
         block.clear()
 

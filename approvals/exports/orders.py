@@ -23,6 +23,7 @@ from approvals.models import Export
 from approvals.states import UNDER_WAY, UNDER_WAY_VALUES, ExportForm, ExportState
 from durable import acts, journal
 from durable.beats import committing
+from durable.clock import db_now
 from durable.errors import Conflict, Invalid, NotFound
 from durable.models.fields import Clock
 from durable.states import ActKind
@@ -49,7 +50,7 @@ def order(person: User, of: str, query: str, form: str) -> Export:
     if len(check_text(query, "q")) > LONGEST:
         raise Invalid("q", f"must be at most {LONGEST} characters")
     sources.check(person, of)
-    source = sources.find(of, query, timezone.now())
+    source = sources.find(of, query, db_now())
     if form == ExportForm.BUNDLE:
         source.proven()
     with committing("command"):
