@@ -2,6 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
+
+import pytest
+
 from local.testdb import cheap_passwords, django_db_setup
 
 __all__ = ["cheap_passwords", "django_db_setup"]
+
+#: Folders whose tests wait for processes more than they compute.
+_WAITING = {"browser", "process", "proof"}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spread the modules that mostly wait evenly over all others, which compute meanwhile."""
+    waiting = _modules(item for item in items if item.path.parent.name in _WAITING)
+    others = _modules(item for item in items if item.path.parent.name not in _WAITING)
+    share = len(waiting) / max(sum(map(len, others)), 1)
+    spread: list[pytest.Item] = []
+    due = 0.0
+    for module in others:
+        spread += module
+        due += share * len(module)
+        while waiting and due >= 0.5:
+            spread += waiting.pop(0)
+            due -= 1
+    items[:] = spread + [item for module in waiting for item in module]
+
+
+def _modules(items: Iterator[pytest.Item]) -> list[list[pytest.Item]]:
+    """What follows one another in one module stays together: it shares what it has set up."""
+    return [list(module) for _, module in groupby(items, key=lambda item: item.path)]
