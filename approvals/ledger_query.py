@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from approvals import days
-from approvals.typed_query import chosen, read, slug, written
+from approvals.typed import chosen, read, slug, written
 from durable.money import EXPONENTS, MAX_MINOR
 from durable.states import EffectState
 

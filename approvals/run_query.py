@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 
 from approvals import days
-from approvals.typed_query import chosen, read, slug, written
+from approvals.typed import chosen, read, slug, written
 from durable.states import RunState
 
 STATUS, AGENT, SUBJECT, OLDER, REF = "status", "agent", "subject", "older-than", "ref"

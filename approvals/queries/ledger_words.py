@@ -18,7 +18,7 @@ from approvals.ledger_query import (
 )
 from approvals.queries import groups, subjects
 from approvals.queries.groups import Group
-from approvals.typed_query import written
+from approvals.typed import written
 from durable.money import EXPONENTS
 
 #: More than these are no help.

@@ -22,7 +22,7 @@ from approvals.queries.groups import Wanted
 from approvals.queries.pictures import on_scale, unit
 from approvals.queries.tallies import Tally
 from approvals.queries.totals import Money
-from approvals.typed_query import written
+from approvals.typed import written
 from durable.models import Effect
 from durable.tools import all_tools
 

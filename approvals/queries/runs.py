@@ -14,7 +14,7 @@ from approvals import appearance
 from approvals.queries import actors, finding, pages, words
 from approvals.queries.finding import filtered, having_any, subject_hashes
 from approvals.run_query import STUCK, RunQuery, parse
-from approvals.typed_query import slug
+from approvals.typed import slug
 from durable.models import Checkpoint, Effect, Run, Wait
 from durable.states import EffectState, RunState, WaitState
 
