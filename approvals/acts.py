@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from approvals import access, radius
 from approvals.capabilities import Capability
+from approvals.queries import erasures
 from approvals.queries import run as one_run
 from approvals.run_forms import CancelForm, ForkForm, SkipForm, StateForm, SteerForm
 from durable.models import Run
@@ -119,7 +120,9 @@ def offered(
     forms that were refused, by noun: they are shown as they were filled in.
     """
     stands, held = situation(found), access.capabilities(user)
-    fitting = [act for act in ACTS if act.needs in held and act.fits(stands)]
+    # A run whose data was erased can't act again: nobody knows any more for whom.
+    acts = () if erasures.is_erased(found.run) else ACTS
+    fitting = [act for act in acts if act.needs in held and act.fits(stands)]
     initial: dict[str, Any] = {"version": found.run.version}
     if any(act.form is StateForm for act in fitting):
         initial["state"] = one_run.working_state(found.run)

@@ -28,6 +28,7 @@ class Capability(StrEnum):
     SEE_SYSTEM = "see_system"
     SEE_LOG = "see_log"
     EXPORT = "export_ledger"
+    ERASE = "erase_data"
 
 
 C = Capability
@@ -46,6 +47,7 @@ PERMISSIONS: list[tuple[str, str | _StrPromise]] = [
     (C.SEE_SYSTEM.value, "see workers, queues and versions"),
     (C.SEE_LOG.value, "read the log of all acts"),
     (C.EXPORT.value, "take files out of the ledger"),
+    (C.ERASE.value, "erase a person's data"),
 ]
 
 _READS = frozenset({C.SEE_GATES, C.SEE_RUNS, C.SEE_LEDGER, C.SEE_TOOLS})
@@ -56,5 +58,5 @@ ROLES: dict[str, frozenset[Capability]] = {
     REVIEWER: _READS | {C.DECIDE},
     OPERATOR: _READS | {C.ANSWER_BACK, C.STEER_RUNS, C.EDIT_STATE, C.SETTLE, C.SEE_SYSTEM},
     AUDITOR: _READS | {C.SEE_LOG, C.EXPORT},
-    ADMIN: _READS | {C.SEE_SYSTEM, C.SEE_LOG, C.EXPORT},
+    ADMIN: _READS | {C.SEE_SYSTEM, C.SEE_LOG, C.EXPORT, C.ERASE},
 }

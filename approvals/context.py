@@ -26,6 +26,7 @@ _ITEMS = (
     ("system", "System", "activity", Capability.SEE_SYSTEM),
     ("acts", "Log", "fingerprint", Capability.SEE_LOG),
     ("exports", "Exports", "download", Capability.EXPORT),
+    ("erasures", "Erasures", "eraser", Capability.ERASE),
 )
 
 

@@ -31,3 +31,9 @@ def whole_minute(at: datetime) -> str:
     local = timezone.localtime(at)
     year = "" if local.year == timezone.localtime().year else f" {local.year}"
     return f"{local.day} {local:%b}{year}, {local:%H:%M}"
+
+
+def day(at: datetime) -> str:
+    """Return the day of a moment in the console's zone: `24 Nov 2026`."""
+    local = timezone.localtime(at)
+    return f"{local.day} {local:%b %Y}"

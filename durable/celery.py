@@ -71,6 +71,8 @@ SCHEDULE = {
         "schedule": settings.ROOT_SECONDS,
         "options": {"expires": settings.ROOT_SECONDS.total_seconds()},
     },
+    # Erasures whose message was lost, whose worker has died, or which wait for runs to end.
+    "erase": {"task": "durable.erase", "schedule": timedelta(seconds=60), "options": {"expires": 60}},
     # Bulk acts whose message was lost, or whose worker has died: any worker goes on with them.
     "bulk": {"task": "approvals.carry_on", "schedule": timedelta(seconds=15), "options": {"expires": 15}},
     # The same for exports; and those whose time is over go.
@@ -92,6 +94,7 @@ app.conf.update(
     task_default_queue=RUNS,
     task_routes={
         "durable.prune": {"queue": RETENTION},
+        "durable.erase": {"queue": RETENTION},
         "durable.roots": {"queue": RETENTION},
         "approvals.carry_on": {"queue": BULK},
         "approvals.export": {"queue": BULK},

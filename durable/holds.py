@@ -162,6 +162,21 @@ def words(hold: LegalHold) -> Words:
     return Words(**{name: str(found.get(name, "")) for name in Words._fields})
 
 
+def forget(names: Callable[[str], bool]) -> None:
+    """Of holds that were lifted, forget what people wrote where `names` says that it names somebody who is erased.
+
+    In the caller's transaction. What a standing hold says stays: it keeps whomever it names from being erased.
+    """
+    for hold in LegalHold.objects.filter(lifted_at__isnull=False).order_by("pk"):
+        try:
+            said = words(hold)
+        except vault.Tampered:
+            continue
+        kept = Words(*("(erased)" if names(one) else one for one in said))
+        if kept != said:
+            LegalHold.objects.filter(pk=hold.pk).update(box=_box(hold.pk, kept))
+
+
 def find_again() -> list[LegalHold]:
     """Resolve the searches of all holds once more, before anything is deleted. Returns those that can't be.
 

@@ -6,11 +6,14 @@ and wakes the workers afterwards. Bad input changes nothing.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import secrets
 import time
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError
 
 from durable import plan, standing, vault, waits, wakeup
@@ -18,7 +21,7 @@ from durable.beats import committing, stating
 from durable.digest import canonical, digest
 from durable.errors import Conflict, Invalid
 from durable.journal import one_line, record
-from durable.models import Run, Wait
+from durable.models import Run, SealKey, Wait
 from durable.models.fields import Clock
 from durable.models.rows import made
 from durable.sql import answer
@@ -74,7 +77,7 @@ def start(
         with stating("start"):
             run = _create(found, payload, input_digest, actor, key, mode, ref or new_ref())
     except IntegrityError:
-        if key is None or not Run.objects.filter(start_key=key).exists():
+        if key is None or not Run.objects.filter(start_key__in=_keys(key)).exists():
             raise
     if run is None:
         return _started(key, input_digest)
@@ -89,6 +92,16 @@ def check_key(key: str) -> None:
     check_text(key, "key")
     if not 0 < len(key) <= KEY_LIMIT:
         raise Invalid("key", f"must have 1 to {KEY_LIMIT} characters, not {len(key)}")
+
+
+def erased_key(key: str) -> str:
+    """What stands in a run in place of its start key once it is erased: the same key still finds the same run."""
+    mac = hmac.digest(settings.INTERLOCK_HASH_KEY, b"interlock start key " + key.encode(), hashlib.sha256)
+    return f"erased:{mac.hex()}"
+
+
+def _keys(key: str) -> list[str]:
+    return [key, erased_key(key)]
 
 
 def check_mode(mode: str) -> Durability:
@@ -115,7 +128,8 @@ def check_actor(actor: str, reason: str | None = None) -> None:
 
 def _started(key: str | None, input_digest: str) -> Run:
     """Return the run that `key` has started before, or at this very moment. Raises Conflict where it is another one."""
-    run = Run.objects.get(start_key=key)
+    assert key is not None
+    run = Run.objects.get(start_key__in=_keys(key))
     if run.input_digest != input_digest:
         raise Conflict(
             f"key: {key} has started {run.ref} with another agent or input; use a new key for new work"
@@ -146,6 +160,7 @@ def _create(
         "ref": ref,
         "agent": agent.name,
         "start_key": key,
+        "erased_key": None if key is None else erased_key(key),
         "input": json.dumps(payload),
         "digest": input_digest,
         "actor": actor,
@@ -199,6 +214,12 @@ def moved(run: Run, **after: Any) -> dict[str, Any]:
     return {"before": {name: getattr(run, name) for name in after}, "after": after}
 
 
+def refuse_erased(run: Run) -> None:
+    """Refuse to let a run act again whose personal data was erased: it no longer knows for whom."""
+    if not SealKey.objects.filter(run=run, destroyed_at=None).exists():
+        raise Conflict(f"the personal data of {run.ref} has been erased; it can't act again")
+
+
 def refuse_beside_fork(run: Run) -> None:
     """Refuse to let a locked run go on where a fork of it does, or did, what it would do: both would act."""
     void = [RunState.CANCELLED.value, RunState.COMPENSATED.value]
@@ -249,6 +270,7 @@ def compensate(run_ref: str, *, actor: str, reason: str, seen: str | None = None
             raise Conflict(
                 f"{run_ref} is {run.state}; only a run that has ended can be compensated (cancel it first)"
             )
+        refuse_erased(run)
         standing.check(run, seen)
         told = moved(run, state=RunState.COMPENSATING.value)
         record(run, EventKind.COMPENSATION_ASKED, actor=actor, words=reason, body=told)

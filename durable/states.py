@@ -265,3 +265,23 @@ class ActKind(StrEnum):
     RESTORE_CHECKED = "restore checked"
     LEGAL_HOLD_SET = "legal hold set"
     LEGAL_HOLD_LIFTED = "legal hold lifted"
+    ERASURE_ASKED = "erasure asked"
+    ERASURE_ENDED = "erasure ended"
+    ERASED = "erased"
+
+
+class EraseReason(StrEnum):
+    """Why somebody's data is erased. A list and not free words, which could name them: it is kept for ever."""
+
+    ASKED = "the person asked for it"
+    NOT_NEEDED = "no longer needed"
+    UNLAWFUL = "should not have been kept"
+    ORDERED = "an authority ordered it"
+
+
+class ErasureState(StrEnum):
+    """What became of one run of an erasure."""
+
+    WAITING = "waiting"
+    ERASED = "erased"
+    LEFT = "left"  # it names others as well, and whoever asked has left it

@@ -62,6 +62,7 @@ def retry(run_ref: str, *, actor: str, reason: str, seen: str | None = None) -> 
         if run.state != RunState.FAILED and not (at_rest and stuck):
             raise Conflict(f"{run_ref} is {run.state} and not stuck; there is nothing to retry")
         if run.state == RunState.FAILED:
+            runs.refuse_erased(run)
             runs.refuse_beside_fork(run)
         standing.check(run, seen)
         _close(stuck, by=actor)
@@ -149,6 +150,7 @@ def fork(
     with committing("command"):
         parent = lock_run(run_ref)
         _may_fork(parent)
+        runs.refuse_erased(parent)
         checkpoint = Checkpoint.objects.filter(run=parent, version=version).first()
         if checkpoint is None:
             raise NotFound(f"{run_ref} keeps no checkpoint {version}")

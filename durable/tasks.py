@@ -7,7 +7,7 @@ import logging
 from celery import shared_task
 from django.db import close_old_connections
 
-from durable import draining, retention, runner
+from durable import draining, erasing, retention, runner
 from durable.roots import builder, horizon, keeping, signing
 
 log = logging.getLogger(__name__)
@@ -25,6 +25,14 @@ def drive(run_ref: str) -> None:
 def prune() -> None:
     """Delete what its retention no longer keeps."""
     retention.prune()
+
+
+@shared_task(name="durable.erase")
+def erase(pk: int | None = None) -> None:
+    """Go on with an erasure; without a number, with each that has something left to do."""
+    close_old_connections()
+    for found in list(erasing.due()) if pk is None else [pk]:
+        erasing.carry_on(found)
 
 
 @shared_task(name="durable.roots")

@@ -36,6 +36,11 @@ WHERE e.run_id = %(run)s AND n.hash = s.hash AND NOT EXISTS (
 """
 
 
+_NAMELESS = (
+    "DELETE FROM durable_subjectname n WHERE NOT EXISTS (SELECT FROM durable_subject s WHERE s.hash = n.hash)"
+)
+
+
 class Erased(InterlockError):
     """The key of this data was destroyed; nobody can read it any more."""
 
@@ -185,11 +190,25 @@ def destroy(run: Run) -> None:
     The index of names forgets those that no other run with a key knows.
     """
     with committing("erase"):
-        # The indexer has it while it reads what is sealed and writes names: one of the two comes first.
-        list(Indexed.objects.select_for_update())
-        SealKey.objects.filter(run=run, destroyed_at=None).update(wrapped=None, destroyed_at=Clock())
-        with connection.cursor() as cursor:
-            cursor.execute(_FORGET, {"run": run.pk})
+        destroy_within(run)
+
+
+def destroy_within(run: Run) -> bool:
+    """Do as `destroy` in the caller's transaction. False where the key was destroyed before."""
+    if not connection.in_atomic_block:
+        raise RuntimeError("a key is destroyed together with the event that says so")
+    # The indexer has it while it reads what is sealed and writes names: one of the two comes first.
+    list(Indexed.objects.select_for_update())
+    gone = SealKey.objects.filter(run=run, destroyed_at=None).update(wrapped=None, destroyed_at=Clock())
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET, {"run": run.pk})
+    return bool(gone)
+
+
+def forget_nameless() -> None:
+    """Take names out of the index that no effect is about any more: an edit made it about somebody else."""
+    with connection.cursor() as cursor:
+        cursor.execute(_NAMELESS)
 
 
 def seal_act(event: int, chain: str, words: str) -> None:
@@ -227,6 +246,15 @@ def forget(chain: str) -> None:
     """Destroy for ever the key of what was said about an object outside of runs, such as the addresses of a person."""
     with stating("erase"):
         ActKey.objects.filter(chain=chain, destroyed_at=None).update(wrapped=None, destroyed_at=Clock())
+
+
+def forget_words(event: int) -> None:
+    """Make unreadable for ever what was said in one act outside of runs; all else about its object stays. In the
+    caller's transaction.
+    """
+    said = ActWords.objects.select_for_update(of=("self",)).select_related("key").get(event=event)
+    lost = ActKey.objects.create(chain=said.key.chain, destroyed_at=Clock())
+    ActWords.objects.filter(pk=said.pk).update(key=lost, box=b"")
 
 
 def box_for_index(plain: bytes, bound_to: str) -> bytes:

@@ -120,6 +120,8 @@ def _outside(chain: str, name: str) -> Object:
         return Object(f"gate {number}", reverse("gate", args=[number]))
     if kind == "bulk":
         return Object(f"bulk act {number}", reverse("bulk-act", args=[number]))
+    if kind == "erasure":
+        return Object(f"erasure {number}", reverse("erasure", args=[number]))
     if kind == acts.STRANGERS:
         return Object("somebody unknown", here)
     label = {

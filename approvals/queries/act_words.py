@@ -47,6 +47,9 @@ TEXTS: dict[str, str] = {
     ActKind.RESTORE_CHECKED: "has gone through",
     ActKind.LEGAL_HOLD_SET: "set",
     ActKind.LEGAL_HOLD_LIFTED: "lifted",
+    ActKind.ERASURE_ASKED: "asked for",
+    ActKind.ERASURE_ENDED: "has seen the end of",
+    ActKind.ERASED: "had the personal data erased of",
 }
 _SHOWN = 60
 
@@ -65,6 +68,8 @@ def details(kind: str, actor: str, body: Mapping[str, Any]) -> list[str]:
         return [" ".join(filter(None, (str(body.get("scope", "")), str(body.get("name", "")))))]
     if kind.startswith("export"):
         return _export(body)
+    if kind in (ActKind.ERASURE_ASKED, ActKind.ERASURE_ENDED, ActKind.ERASED):
+        return _erased(body)
     role = f"database role {body.get('role')}"
     return [f"through the {role}"] if "role" in body and role != actor else []
 
@@ -75,6 +80,13 @@ def _export(body: Mapping[str, Any]) -> list[str]:
         f"{body['rows']:,} row{'' if body['rows'] == 1 else 's'}" if isinstance(body.get("rows"), int) else ""
     )
     return [line for line in (", ".join(filter(None, (what, rows))), str(body.get("why", ""))) if line]
+
+
+def _erased(body: Mapping[str, Any]) -> list[str]:
+    why, reference = str(body.get("why", "")), str(body.get("reference", ""))
+    runs = f"{body['runs']:,} run{'' if body['runs'] == 1 else 's'}" if "runs" in body else ""
+    again = "once more, after a restore" if body.get("again") else ""
+    return [", ".join(filter(None, (f"{why[:1].upper()}{why[1:]}", reference, runs, again)))]
 
 
 def _refused(body: Mapping[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ from django.db.models.functions import JSONObject
 
 from approvals import differences, opened, outcomes
 from approvals.models import Decision, Gate
-from approvals.queries import actors, answers, events, words
+from approvals.queries import actors, answers, erasures, events, words
 from approvals.queries.effect import said
 from approvals.queries.subjects import ERASED
 from approvals.states import PAST, Verdict
@@ -51,8 +51,15 @@ def cases(effects: Sequence[Effect]) -> list[dict[str, Any]]:
     gates, decisions = _gates(effects)
     undos = _undos(effects)
     who = actors.names(events.told_of([event for found in told.values() for event in found]))
+    notes = erasures.notes([effect.run for effect in effects])
     return [
-        _case(effect, _events(effect, told[effect.key], who), gates[effect.pk], decisions)
+        _case(
+            effect,
+            _events(effect, told[effect.key], who),
+            gates[effect.pk],
+            decisions,
+            notes.get(effect.run_id, ""),
+        )
         | {"undos": undos[effect.pk]}
         for effect in effects
     ]
@@ -110,11 +117,13 @@ def _case(
     log: list[dict[str, Any]],
     gates: list[Gate],
     decisions: Mapping[int, list[Decision]],
+    erased: str,
 ) -> dict[str, Any]:
     run = effect.run
     undo = effect.undo_of is not None
     return {
         "id": effect.pk,
+        "erased": erased,
         "key": effect.key,
         "title": words.title(effect.tool, effect.amount_minor, effect.currency, undo=undo),
         "about": _about(effect),

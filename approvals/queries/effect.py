@@ -8,7 +8,7 @@ from typing import Any
 from django.urls import reverse
 
 from approvals import differences, memory, opened
-from approvals.queries import actors, events, evidence, life, pages, words
+from approvals.queries import actors, erasures, events, evidence, life, pages, words
 from approvals.queries import doubts as desk
 from approvals.templatetags.interlock import span
 from durable import doubts, ledger
@@ -45,6 +45,7 @@ def detail(effect: Effect, seen: str = "") -> dict[str, Any]:
     now = db_now()
     return {
         "effect": _effect(effect, doubt, seen or version(effect), undo),
+        "erased": erasures.note(effect.run),
         "doubt": doubt,
         "life": life.drawing(
             effect, found["log"], undone=undo is not None and undo.state == EffectState.APPLIED

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from approvals import differences, opened
 from approvals.errors import Difference
 from approvals.models import Gate
-from approvals.queries import alike, earlier, events, inbox, news, words
+from approvals.queries import alike, earlier, erasures, events, inbox, news, words
 from approvals.queries import answers as given
 from approvals.queries import effect as one_effect
 from approvals.states import LIVE, GateState
@@ -46,6 +46,7 @@ def detail(
     recorded = given.decisions(gate)
     return {
         "gate": _gate(gate, effect),
+        "erased": erasures.note(effect.run),
         **facts(gate, read=read),
         **given.people(gate, recorded),
         "budget": _budget(gate, effect),

@@ -8,7 +8,18 @@ from datetime import datetime
 from typing import Any
 
 from approvals.outcomes import moment
-from approvals.queries import actors, effects, events, pages, run_waits, spend, tally, timeline, words
+from approvals.queries import (
+    actors,
+    effects,
+    erasures,
+    events,
+    pages,
+    run_waits,
+    spend,
+    tally,
+    timeline,
+    words,
+)
 from approvals.queries.spend import Spend
 from approvals.queries.tally import Tally
 from approvals.templatetags.interlock import span
@@ -98,6 +109,7 @@ def detail(found: Read) -> dict[str, Any]:
             "code": "",
             "ended": RunState(run.state) in FINAL,
         },
+        "erased": erasures.note(run),
         "result": _result(run),
         "requester": run.requester,
         "plan": _plan(run, found.points, waits),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 
+from approvals import moments
 from approvals.ledger_query import KINDS, Part
 from durable import names, vault
 from durable.digest import keyed_hash, normal
@@ -26,7 +28,7 @@ SELECT kind, hash, box FROM durable_subjectname
 WHERE grams @> %(grams)s::int4[] AND (%(kind)s = '' OR kind = %(kind)s) LIMIT {LOOKED_THROUGH + 1}
 """
 _OF_EFFECTS = """
-SELECT e.id, k.wrapped, r.ref, p.digest, p.box,
+SELECT e.id, k.wrapped, r.ref, p.digest, p.box, k.destroyed_at,
        (SELECT json_object_agg(s.kind, s.hash)::text FROM durable_subject s WHERE s.effect_id = e.id)
 FROM durable_effect e
     JOIN durable_run r ON r.id = e.run_id
@@ -112,13 +114,19 @@ def name_of(hash: str) -> str:
 
 
 def of_effects(ids: Iterable[int]) -> dict[int, str]:
-    """Whom each of these effects is about, in words: `order 8812, customer cus_1`; `(erased)` where it was."""
+    """Whom each of these effects is about, in words: `order 8812, customer cus_1`; `(erased on …)` where it was."""
+    read, gone = _read(ids)
     return {
         id: ", ".join(f"{kind} {text}" for kind, text in sorted(found.items(), key=_order))
         if found is not None
-        else ERASED
-        for id, found in names_of(ids).items()
+        else erased(gone.get(id))
+        for id, found in read.items()
     }
+
+
+def erased(at: datetime | None) -> str:
+    """What stands in place of a name that was erased."""
+    return ERASED if at is None else f"(erased on {moments.day(at)})"
 
 
 def _order(one: tuple[str, str]) -> tuple[bool, str]:
@@ -127,14 +135,22 @@ def _order(one: tuple[str, str]) -> tuple[bool, str]:
 
 def names_of(ids: Iterable[int]) -> dict[int, dict[str, str] | None]:
     """The names of the subjects of each of these effects, by kind; None where they were erased. One query."""
+    return _read(ids)[0]
+
+
+def _read(ids: Iterable[int]) -> tuple[dict[int, dict[str, str] | None], dict[int, datetime]]:
+    """The names, and since when those are erased that are."""
     found: dict[int, dict[str, str] | None] = {}
+    gone: dict[int, datetime] = {}
     keys: dict[str, bytes] = {}
-    for id, wrapped, ref, digest, box, told in answers(_OF_EFFECTS, {"ids": list(ids)}):
+    for id, wrapped, ref, digest, box, destroyed, told in answers(_OF_EFFECTS, {"ids": list(ids)}):
         hashes = json.loads(told) if told else {}
         if not hashes:
             found[id] = {}
         elif wrapped is None:
             found[id] = None
+            if destroyed is not None:
+                gone[id] = destroyed
         else:
             try:
                 key = keys.get(ref) or vault.unwrap(bytes(wrapped), ref)
@@ -143,4 +159,4 @@ def names_of(ids: Iterable[int]) -> dict[int, dict[str, str] | None]:
                 found[id] = names.named(args, hashes)
             except InterlockError:
                 found[id] = {}
-    return found
+    return found, gone

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from approvals import access, htmx
 from approvals.capabilities import Capability
 from approvals.ledger_query import LedgerQuery, parse
-from approvals.queries import effects, ledger_words, pages, searching, subjects
+from approvals.queries import effects, erasures, ledger_words, pages, searching, subjects
 from approvals.queries.searching import Search
 from approvals.views.doors import SignedIn, door, query_text
 from durable import summary
@@ -51,6 +51,7 @@ def _around(request: SignedIn, search: Search) -> dict[str, Any]:
             {"key": key, "value": value, "without": effects.address(query.without(key))}
             for key, value in query.parts
         ],
+        "erased": erasures.of_query(query),
         "about": search.about,
         "names": search.names,
         "readings": [

@@ -177,19 +177,29 @@ def late(run_ref: str, effect_key: str, actor: str, receipt: Receipt | None, mes
         run = lock_run(run_ref)
         effect = Effect.objects.select_for_update(of=("self",)).get(key=effect_key)
         body: dict[str, Any] = {} if receipt is None else {"receipt": receipt.id}
-        words = message if receipt is None else ""
+        key = _key(run)
+        words = message if receipt is None and key is not None else ""
         numbers = journal.record(
             run, EventKind.LATE_ANSWER, effect_key=effect_key, actor=actor, body=body, words=words
         )
         if receipt is not None:
-            sealed = vault.seal(run.pk, vault.open_key(run.pk, run.ref), plain(asdict(receipt)))
-            event = LedgerEvent.objects.get(run_ref=run_ref, no=numbers)
-            EventDetail.objects.create(event=event, sealed=sealed)
+            if key is not None:
+                sealed = vault.seal(run.pk, key, plain(asdict(receipt)))
+                event = LedgerEvent.objects.get(run_ref=run_ref, no=numbers)
+                EventDetail.objects.create(event=event, sealed=sealed)
             if effect.state not in UNSETTLED and effect.receipt_id != receipt.id:
                 _alarm(run, effect, receipt.id)
             elif effect.state in UNSETTLED:
                 Effect.objects.filter(pk=effect.pk).update(next_look_at=Clock())
                 waits.wake(run)
+
+
+def _key(run: Run) -> bytes | None:
+    """The run's key; None once its data is erased: then nothing of a person's is taken down any more."""
+    try:
+        return vault.open_key(run.pk, run.ref)
+    except vault.Erased:
+        return None
 
 
 def _alarm(run: Run, effect: Effect, receipt_id: str) -> None:

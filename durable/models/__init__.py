@@ -15,6 +15,7 @@ from durable.models.effects import (
     SealKey,
     Subject,
 )
+from durable.models.erasure import Erasure, ErasureRun
 from durable.models.holds import FoundRun, HeldRun, LegalHold
 from durable.models.progress import Branch, Checkpoint, Frozen, Message
 from durable.models.roots import Anchor, Cut, Mark, Root
@@ -40,6 +41,8 @@ __all__ = [
     "Effect",
     "EffectCell",
     "EffectGroup",
+    "Erasure",
+    "ErasureRun",
     "EventDetail",
     "FoundRun",
     "Frozen",

@@ -64,7 +64,7 @@ START = f"""
 WITH budget AS (
     INSERT INTO durable_budget (steps_limit, steps_used, tokens_limit, tokens_used, tokens_reserved, deadline)
     SELECT %(steps)s::bigint, 0, %(tokens)s::bigint, 0, 0, clock_timestamp() + %(within)s::interval
-    WHERE NOT EXISTS (SELECT FROM durable_run WHERE start_key = %(start_key)s)
+    WHERE NOT EXISTS (SELECT FROM durable_run WHERE start_key IN (%(start_key)s, %(erased_key)s))
     RETURNING id
 ), purse AS (
     INSERT INTO durable_purse (budget_id, currency, limit_minor, reserved_minor, spent_minor)

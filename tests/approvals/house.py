@@ -20,9 +20,9 @@ from approvals.models import BulkAct, Gate, RunView
 from approvals.queries import behind
 from durable import journal, waits
 from durable.clock import db_now
-from durable.models import Branch, Checkpoint, Effect, Message, Run, Subject
+from durable.models import Branch, Checkpoint, Effect, Erasure, ErasureRun, Message, Run, Subject
 from durable.models.fields import Clock
-from durable.states import Attention, EventKind, RunState
+from durable.states import Attention, EraseReason, EventKind, RunState
 from durable.transitions import lock_run
 from tests import factories
 from tests.approvals import addresses
@@ -43,6 +43,7 @@ class House:
     runs: list[Run]
     effects: list[Effect]
     bulk: BulkAct
+    erasure: Erasure
 
     def signs_in(self, who: str) -> Client:
         """A browser in which one of the cast has signed in."""
@@ -60,6 +61,7 @@ class House:
             "ref": [run.ref for run in self.runs],
             "key": [effect.key for effect in self.effects],
             "pk": [self.bulk.pk],
+            "erasure": [self.erasure.pk],
             "name": list(behind.LISTS),
             "hash": list(Subject.objects.filter(effect__in=self.effects).values_list("hash", flat=True)),
         }
@@ -89,7 +91,18 @@ def full(say: Callable[[str], str] = lambda plain: plain, **secret: str) -> Hous
     every = [*gates, *decided]
     runs = [gates[0].effect.run, doubt.run, undone, ended, failed, halted]
     effects = [gates[0].effect, decided[0].effect, doubt, paid[0]]
-    return House(cast, every, runs, effects, BulkAct.objects.get(pk=acted.pk))
+    return House(cast, every, runs, effects, BulkAct.objects.get(pk=acted.pk), _erasure(ended, failed))
+
+
+def _erasure(*of: Run) -> Erasure:
+    """What ada has asked for, and nobody has begun."""
+    made = Erasure.objects.create(
+        kinds=["order"], hashes=["0" * 64], reason=EraseReason.ASKED.value, actor="ada"
+    )
+    ErasureRun.objects.bulk_create(
+        ErasureRun(erasure=made, run=run, why=f"{run.ref} is running") for run in of
+    )
+    return made
 
 
 def _asked(cast: Mapping[str, User], say: Callable[[str], str], **secret: str) -> Gate:

@@ -50,7 +50,8 @@ def read(django_db_setup: None, django_db_blocker: Any) -> list[tuple[str, str]]
     with apart(django_db_blocker):
         house = misnamed(full(lambda plain: f"{plain}{WORD}"))
         gates = [path for path in house.pages() if "/gates" in path]
-        for who, paths in (("olga", house.pages()), ("alice", gates)):
+        erasures = [path for path in house.pages() if "/erasures" in path]
+        for who, paths in (("olga", house.pages()), ("alice", gates), ("ada", erasures)):
             client = house.signs_in(who)
             for path in paths:
                 answer = client.get(path)

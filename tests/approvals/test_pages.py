@@ -31,10 +31,12 @@ OBJECTS = ("gate", "payload", "facts", "alike", *RUN_PAGES, "effect", "bulk-act"
 POSTS = ("decisions", "alike-decisions", "answers", "holds", "releases", "cancellations", "compensations", "retries",
          "skips", "forks", "state", "verdicts", "look-ups", "run-views", "run-view-deletions", "bulk-drafts",
          "bulk-starts", "bulk-stops", *(f"{one}-files" for one in DOSSIERS), "dossier-look-ups",
-         "export-requests", "export-stops", "export-deletions", "export-downloads", "time-zone-choices")  # fmt: skip
+         "export-requests", "export-stops", "export-deletions", "export-downloads", "time-zone-choices",
+         "erasure-looks", "erasure-requests")  # fmt: skip
 OPEN = ("sign-in", "sign-out", "home", "healthz", "readyz")
-#: Each with a matrix of its own: in test_{home,system,run_pages,commands,log_page,exports,zones}.py.
-ELSEWHERE = ("behind", "system", "metrics", "differences", "fork", "acts", "exports", "export", "time-zone")
+#: Each with a matrix of its own: in test_{home,system,run_pages,commands,log_page,exports,zones,erasure_pages}.py.
+ELSEWHERE = ("behind", "system", "metrics", "differences", "fork", "acts", "exports", "export", "time-zone", "erasures",
+             "erasure")  # fmt: skip
 
 
 def address(name: str, gate: Gate) -> str:
@@ -54,6 +56,8 @@ def address(name: str, gate: Gate) -> str:
         "bulk-drafts": [],
         "export-requests": [],
         "time-zone-choices": [],
+        "erasure-looks": [],
+        "erasure-requests": [],
     }
     if name in ("bulk-act", "bulk-starts", "bulk-stops"):
         of[name] = [bulk_of(gate)]
@@ -143,6 +147,8 @@ def test_no_act_is_done_by_looking_and_none_without_a_right(name: str, who: str,
         # A file is taken, which changes nothing; a vendor may be asked by whoever reads the ledger.
         **{f"{one}-files": {"rita": 200, "ada": 200} for one in DOSSIERS},
         "dossier-look-ups": dict.fromkeys((*READERS, "bob"), 200),
+        "erasure-looks": {"ada": 422},
+        "erasure-requests": {"ada": 422},
         "time-zone-choices": dict.fromkeys((*READERS, "bob"), 422),
         # An export of nothing is not there, and nobody has somebody else's.
         "export-requests": {"rita": 404, "ada": 404},
@@ -151,7 +157,15 @@ def test_no_act_is_done_by_looking_and_none_without_a_right(name: str, who: str,
             for one in ("stops", "deletions", "downloads")
         },
     }
-    stranger = 403 if name in ("run-views", "bulk-drafts", "export-requests", "time-zone-choices") else 404
+    lists = (
+        "run-views",
+        "bulk-drafts",
+        "export-requests",
+        "time-zone-choices",
+        "erasure-looks",
+        "erasure-requests",
+    )
+    stranger = 403 if name in lists else 404
     expected = {"nobody": 302, "charlie": stranger}.get(who) or told.get(name, {"olga": 422}).get(who, 403)
     assert (answer.status_code, world() == before) == (expected, True)
 

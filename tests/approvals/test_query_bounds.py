@@ -48,7 +48,7 @@ def test_every_page_stays_within_its_bound(busy: Gate, sign_in: SignIn) -> None:
     house = full()
     paths = [*house.pages(), *lists_beyond(), reverse("gate", args=[busy.pk])]
     asked, shown = {}, set()
-    for who in ("olga", "alice", "rita"):
+    for who in ("olga", "alice", "rita", "ada"):
         client = sign_in(house.cast[who])
         for path in paths:
             with CaptureQueriesContext(connection) as queries:

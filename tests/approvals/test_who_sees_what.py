@@ -34,7 +34,15 @@ THINGS = [
     *(
         name
         for name in POSTS
-        if name not in ("run-views", "bulk-drafts", "export-requests", "time-zone-choices")
+        if name
+        not in (
+            "run-views",
+            "bulk-drafts",
+            "export-requests",
+            "time-zone-choices",
+            "erasure-looks",
+            "erasure-requests",
+        )
     ),
 ]
 

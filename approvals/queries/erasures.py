@@ -1,0 +1,155 @@
+"""Erasures as pages show them: what one would do, what has been asked for, how far it is; and what pages say of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import Count
+
+from approvals import moments, opened
+from approvals.ledger_query import LedgerQuery
+from approvals.queries import actors, pages, subjects
+from approvals.queries.pages import Row
+from durable import erased, vault
+from durable.concerned import Found, One
+from durable.erased import Told
+from durable.models import Erasure, ErasureRun, Run
+from durable.states import ErasureState
+
+#: Runs of each kind that a page lists; the counts are of all of them.
+SHOWN = 50
+
+
+def shown(found: Found) -> dict[str, Any]:
+    """What an erasure would do, before anything is done."""
+    names = {one.hash: subjects.name_of(one.hash) for one in found.others[:SHOWN]}
+    return {
+        "seen": found.seen,
+        "called": [{"kind": one.kind, "text": one.text} for one in found.called],
+        "runs": [_run(one) for one in [*found.now, *found.later][:SHOWN]],
+        "at_once": len(found.now),
+        "later": len(found.later),
+        "before": len(found.before),
+        "total": len(found.now) + len(found.later),
+        "holds": found.holds,
+        "others": [
+            {"kind": one.kind, "name": names.get(one.hash, ""), "runs": one.runs}
+            for one in found.others[:SHOWN]
+        ],
+        "others_total": len(found.others),
+        "others_runs": len([one for one in found.runs if one.others and one.gone is None]),
+    }
+
+
+def _run(one: One) -> Row:
+    return {
+        "ref": one.ref,
+        "agent": one.agent,
+        "state": one.state,
+        "ended_at": one.ended_at,
+        "effects": one.effects,
+        "why": one.why,
+        "others": len(one.others),
+    }
+
+
+def listing(*, after: int | None, before: int | None) -> dict[str, Any]:
+    """The erasures that were asked for, newest first."""
+    found = Erasure.objects.values("id", "kinds", "reason", "reference", "actor", "asked_at", "done_at")
+    page = pages.page(found, after=after, before=before)
+    counts: dict[int, dict[str, int]] = defaultdict(dict)
+    states = ErasureRun.objects.filter(erasure__in=[row["id"] for row in page.rows]).order_by()
+    for erasure, state, number in states.values_list("erasure", "state").annotate(Count("pk")):
+        counts[erasure][state] = number
+    who = actors.names([row["actor"] for row in page.rows])
+    return {
+        "erasures": [
+            {**row, "by": who[row["actor"]]}
+            | {state.value: counts[row["id"]].get(state.value, 0) for state in ErasureState}
+            for row in page.rows
+        ],
+        "page": page.context(pages.count(Erasure.objects.all())),
+    }
+
+
+def detail(erasure: Erasure) -> dict[str, Any]:
+    """One erasure, and what has become of its runs: those first that wait."""
+    counts = dict(
+        ErasureRun.objects.filter(erasure=erasure)
+        .values_list("state")
+        .annotate(Count("pk"))
+        .order_by("state")
+    )
+    mine = ErasureRun.objects.filter(erasure=erasure).select_related("run")
+    runs: list[ErasureRun] = []
+    for state in ErasureState:
+        if len(runs) < SHOWN:
+            runs += mine.filter(state=state.value).order_by("pk")[: SHOWN - len(runs)]
+    return {
+        "erasure": erasure,
+        "by": actors.names([erasure.actor])[erasure.actor],
+        "waiting": counts.get(ErasureState.WAITING.value, 0),
+        "erased": counts.get(ErasureState.ERASED.value, 0),
+        "left": counts.get(ErasureState.LEFT.value, 0),
+        "total": sum(counts.values()),
+        "runs": [_item(item) for item in runs],
+        "version": pages.version(sorted(counts.items()), erasure.done_at, [item.why for item in runs]),
+    }
+
+
+def _item(item: ErasureRun) -> Row:
+    went = [f"{count:,} {kind}" for kind, count in item.took.items() if count]
+    return {
+        "ref": item.run.ref,
+        "agent": item.run.agent,
+        "state": item.state,
+        "why": item.why,
+        "at": item.at,
+        "took": ", ".join(went),
+    }
+
+
+def sentence(told: Told) -> str:
+    """What stands in place of data that was erased: `erased on 30 Nov 2026, the person asked for it`."""
+    return f"erased on {moments.day(told.at)}{f', {told.reason}' if told.reason else ''}"
+
+
+def sentences(runs: Iterable[int]) -> dict[int, str]:
+    """The same for those of these runs (by number) whose data was erased."""
+    return {run: sentence(told) for run, told in erased.told(runs).items()}
+
+
+def note(run: Run) -> str:
+    """What its pages say of a run whose data was erased; empty for any other, and then no query."""
+    return notes([run]).get(run.pk, "")
+
+
+def notes(runs: Iterable[Run]) -> dict[int, str]:
+    """The same for several, by number; those that are not erased are left out. `runs` have their keys loaded."""
+    gone = {run.pk for run in runs if is_erased(run)}
+    told = sentences(gone) if gone else {}
+    return {run: f"The personal data of this run was {told.get(run, 'erased')}." for run in gone}
+
+
+def is_erased(run: Run) -> bool:
+    """Whether a run's data was erased; no query where its key is loaded."""
+    try:
+        opened.key(run)
+    except vault.Erased:
+        return True
+    except vault.Tampered:
+        return False
+    return False
+
+
+def of_query(query: LedgerQuery) -> list[str]:
+    """What is said of a whole name that was searched for, and whose bearer's data was erased. A query where one was."""
+    hashes = [
+        hash for kind, part in query.subjects if part.begins and part.ends
+        for hash in subjects.hashes(part.text, [kind] if kind else [])
+    ]  # fmt: skip
+    hashes += subjects.hashes(query.text) if query.text else []
+    found = erased.of_subjects(hashes) if hashes else []
+    return [sentence(Told(one.done_at, one.reason, one.pk)) for one in found if one.done_at is not None]

@@ -1,0 +1,122 @@
+"""Erasing a person's data: find them, see what would go and what stays, say why, and watch it being done.
+
+A name never stands in an address: it would be in logs and in browsers' histories after everything else is gone.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from approvals import access, htmx
+from approvals import erasures as erasing
+from approvals.capabilities import Capability
+from approvals.erasure_forms import EraseForm, LookForm
+from approvals.forms import first_error
+from approvals.queries import erasures as seen
+from approvals.queries import pages
+from approvals.views.doors import SignedIn, door
+from durable import concerned
+from durable.clock import db_now
+from durable.errors import Invalid, Moved, NotFound
+from durable.models import Erasure
+from durable.states import EraseReason
+
+LIST, LOOK, ONE = (f"approvals/erasure_{name}.html" for name in ("list", "look", "detail"))
+_BAD = HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+@door("GET", needs=Capability.ERASE)
+def erasures(request: SignedIn) -> HttpResponse:
+    """Whom to look for, and what was erased before."""
+    return _list(request)
+
+
+@door("POST", needs=Capability.ERASE)
+def looks(request: SignedIn) -> HttpResponse:
+    """What an erasure would do; nothing is done."""
+    form = LookForm(request.POST)
+    if not form.is_valid():
+        return _list(request, status=_BAD, problem=f"Nothing was looked for: {first_error(form)}.")
+    try:
+        found = concerned.find(form.cleaned_data["names"], thoroughly=form.cleaned_data["thoroughly"])
+    except Invalid as error:
+        return _list(request, status=_BAD, problem=f"Nothing was looked for: {error}.")
+    return _look(request, found)
+
+
+@door("POST", needs=Capability.ERASE)
+def requests(request: SignedIn) -> HttpResponse:
+    """Erase what was shown, and nothing else."""
+    form = EraseForm(request.POST)
+    if not form.is_valid():
+        names, problem = form.cleaned_data.get("names"), f"Nothing was erased: {first_error(form)}."
+        if not names:
+            return _list(request, status=_BAD, problem=problem)
+        return _look(request, _found(form), status=_BAD, problem=problem)
+    data = form.cleaned_data
+    try:
+        made = erasing.ask(
+            data["names"],
+            actor=access.actor(request.user),
+            seen=data["seen"],
+            reason=data["reason"],
+            reference=data["reference"],
+            others=data["others"],
+            thoroughly=data["thoroughly"],
+        )
+    except Moved as error:
+        problem = f"Nothing was erased: {error}. Below stands how it is now."
+        return _look(request, _found(form), status=HTTPStatus.CONFLICT, problem=problem)
+    except Invalid as error:
+        return _look(request, _found(form), status=_BAD, problem=f"Nothing was erased: {error}.")
+    messages.success(request, "It is being erased. Nobody can take this back.")
+    return htmx.see_other(request, reverse("erasure", args=[made.pk]))
+
+
+@door("GET", needs=Capability.ERASE)
+def erasure(request: SignedIn, erasure: int) -> HttpResponse:
+    """One erasure: how far it is, and what waits."""
+    found = Erasure.objects.filter(pk=erasure).first()
+    if found is None:
+        raise NotFound("no such erasure")
+    context = seen.detail(found)
+    if htmx.unchanged(request, context["version"]):
+        return htmx.not_modified()
+    context |= {"now": db_now(), "section": "erasures"}
+    return htmx.page(request, ONE, context, fragment="live", ended=found.done_at is not None)
+
+
+def _found(form: EraseForm) -> concerned.Found:
+    return concerned.find(form.cleaned_data["names"], thoroughly=form.cleaned_data.get("thoroughly", False))
+
+
+def _list(request: SignedIn, *, status: int = HTTPStatus.OK, problem: str = "") -> HttpResponse:
+    after, before = (pages.cursor(request.GET.get(name)) for name in ("after", "before"))
+    context = seen.listing(after=after, before=before) | {
+        "problem": problem,
+        "names": request.POST.get("names", ""),
+        "here": reverse("erasures"),
+        "now": db_now(),
+    }
+    return render(request, LIST, context, status=status)
+
+
+def _look(
+    request: SignedIn, found: concerned.Found, *, status: int = HTTPStatus.OK, problem: str = ""
+) -> HttpResponse:
+    typed: dict[str, Any] = {name: request.POST.get(name, "") for name in ("reason", "reference", "others")}
+    context = seen.shown(found) | {
+        "problem": problem,
+        "names": request.POST.get("names", ""),
+        "thoroughly": bool(request.POST.get("thoroughly")),
+        "reasons": list(EraseReason),
+        "typed": typed,
+        "now": db_now(),
+    }
+    return render(request, LOOK, context, status=status)

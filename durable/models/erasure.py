@@ -1,0 +1,64 @@
+"""Erasures of a person's data: who asked for which, and what has become of each run. Neither names anybody."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+
+from durable.models.fields import Clock, one_of, state_field
+from durable.models.runs import Run
+from durable.states import EraseReason, ErasureState
+
+
+class Erasure(models.Model):
+    """One person's data to be erased. `hashes` are the keyed hashes of what they are called, `kinds` of which kinds.
+
+    Which runs it is about is fixed when it is asked for (`ErasureRun`). `due_at` is when those that wait are tried
+    again, `reference` the number of the request in somebody's own books.
+    """
+
+    kinds = ArrayField(models.TextField())
+    hashes = ArrayField(models.TextField())
+    reason = state_field()
+    reference = models.TextField(default="")
+    actor = models.TextField()
+    asked_at = models.DateTimeField(db_default=Clock())
+    due_at = models.DateTimeField(null=True, db_default=Clock())
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [one_of("reason", EraseReason, "erasure_reason_known")]
+        indexes = [
+            GinIndex(fields=["hashes"], name="erasure_of_subject"),
+            models.Index(fields=["due_at"], name="erasure_due", condition=models.Q(done_at=None)),
+        ]
+
+    def __str__(self) -> str:
+        return f"erasure {self.pk}"
+
+
+class ErasureRun(models.Model):
+    """One run of an erasure: whether its data is gone, since when, and why not yet (`why`).
+
+    `took` counts what went by kind: messages, checkpoints, frozen results, signals.
+    """
+
+    erasure = models.ForeignKey(Erasure, models.PROTECT, related_name="runs", db_index=False)
+    run = models.ForeignKey(Run, models.PROTECT, related_name="erasures")
+    state = state_field(ErasureState.WAITING)
+    why = models.TextField(default="")
+    at = models.DateTimeField(null=True)
+    took = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [
+            one_of("state", ErasureState, "erasure_run_state_known"),
+            models.UniqueConstraint(fields=["erasure", "run"], name="erasure_run_once"),
+        ]
+        indexes = [
+            models.Index(fields=["erasure", "state", "id"], name="erasure_by_state"),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.run_id} of erasure {self.erasure_id}: {self.state}"

@@ -1,0 +1,41 @@
+"""An admin lets a person be forgotten: found, looked at, confirmed by name, and seen through."""
+
+from __future__ import annotations
+
+import pytest
+
+from durable import erasing
+from durable.models import Erasure, Run
+from tests.browser.people import Cast
+from tests.browser.test_full import shown_badly
+from tests.engine import desk
+from tests.vendors import Vendor
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_an_admin_finds_a_person_sees_what_would_go_and_has_it_erased(cast: Cast, vendor: Vendor) -> None:
+    desk.order(vendor, amount="40.00", name="8812")
+    run = desk.drive(desk.start("8812", text="It arrived broken. Ann"))
+    desk.order(vendor, amount="140.00", name="8813")
+    waits = desk.drive(desk.start("8813"))
+    page = cast.enters("ada")
+    page.goto("/erasures/")
+    bad = shown_badly(page)
+    page.get_by_label("Every name by which they are known").fill("order:8812\norder:8813")
+    page.get_by_role("button", name="See what would be erased").click()
+    page.get_by_role("heading", name="What would be erased").wait_for()
+    assert "8812" not in page.url
+    assert page.get_by_text(f"Not yet: {waits.ref} is suspended.").is_visible()
+    bad += shown_badly(page)
+    page.get_by_label("Why").select_option("the person asked for it")
+    page.get_by_label("Number of the request").fill("T-77")
+    page.get_by_label("Type the first name once more").fill("8812")
+    page.get_by_role("button", name="Erase 2 runs for ever").click()
+    page.get_by_role("heading", name="Erasure").wait_for()
+    erasing.carry_on(Erasure.objects.get().pk)
+    page.get_by_text("1 of 2 runs erased").wait_for()
+    bad += shown_badly(page)
+    page.goto(f"/runs/{run.ref}/")
+    assert page.get_by_text("The personal data of this run was erased on").is_visible()
+    assert bad == [] and Run.objects.get(pk=run.pk).input == {}
