@@ -19,6 +19,7 @@ from durable.beats import asking, committing
 from durable.errors import BudgetExhausted, Conflict, Invalid
 from durable.gatekeeper import Requirement, gatekeeper
 from durable.ledger import Ask, Place, forgotten, gating, outcome
+from durable.ledger.ask import amount_told
 from durable.ledger.record import give_back, open_gate, reserve, write_subjects
 from durable.models import Effect, Run, Sealed
 from durable.reconcile import LOOKUP_TIMEOUT
@@ -229,7 +230,13 @@ def _open(
         effect_key=effect.key,
         actor=actor,
         words=words,
-        body={"round": effect.round, "digest": effect.digest, "digest_before": before, **(body or {})},
+        body={
+            "round": effect.round,
+            "digest": effect.digest,
+            "digest_before": before,
+            **amount_told(ask),
+            **(body or {}),
+        },
     )
     if needed is not None:
         open_gate(run, effect, needed)

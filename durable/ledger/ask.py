@@ -105,3 +105,11 @@ class Ask:
         if self.proposal.once_per is None or self.undo_of is not None:
             return ""
         return keyed_hash(f"once:{self.tool.name}", self.proposal.once_per, secret)
+
+
+def amount_told(ask: Ask) -> dict[str, Any]:
+    """What the ledger is told of the money that an ask would move; nothing where it moves none."""
+    proposal = ask.proposal
+    if proposal.amount_minor is None:
+        return {}
+    return {"amount_minor": proposal.amount_minor, "currency": proposal.currency or ""}

@@ -15,7 +15,7 @@ from durable.errors import LeaseLost, Stopping
 from durable.gatekeeper import Requirement
 from durable.journal import ENGINE, one_line
 from durable.ledger import purse
-from durable.ledger.ask import Ask
+from durable.ledger.ask import Ask, amount_told
 from durable.ledger.places import key_of, undo_key_of
 from durable.ledger.release import forward_only, sent_body, within
 from durable.ledger.statements import INTENT, INTENT_AND_BILL
@@ -153,8 +153,7 @@ def _events(claim: Claim, draft: Draft) -> list[tuple[EventKind, str, dict[str, 
         "digest": proposal.digest,
         "attempt": claim.attempt,
     }
-    if proposal.amount_minor is not None:
-        body |= {"amount_minor": proposal.amount_minor, "currency": proposal.currency or ""}
+    body |= amount_told(ask)
     told = [(EventKind.INTENT, claim.actor, body)]
     if draft.older is not None:
         told.append((EventKind.LINKED, ENGINE, {"older": draft.older.key}))

@@ -15,7 +15,7 @@ from typing import Any
 
 from durable import vault
 from durable.roots.reading import Finding, Wire, one, stream
-from durable.states import EffectState, EventKind
+from durable.states import ActKind, EffectState, EventKind
 
 _DRAFTED = (EventKind.INTENT.value, EventKind.NEW_ROUND.value, EventKind.EDITED.value)
 _SETTLED = (EventKind.APPLIED.value, EventKind.ADOPTED.value)
@@ -23,7 +23,8 @@ _KINDS = [*_DRAFTED, EventKind.SENT.value, *_SETTLED]
 
 _EFFECTS = """
 SELECT coalesce(e.key, v.effect_key), v.run_ref, v.no, v.kind, v.body, e.ref, e.digest_asked, e.digest, e.asked,
-       e.payload, e.amount_minor, e.currency, e.state, e.receipt_id, e.applied_no
+       e.payload, e.amount_minor, e.currency, e.state, e.receipt_id, e.applied_no, e.tool, e.tool_version,
+       e.effect_class
 FROM (SELECT * FROM durable_ledgerevent WHERE effect_key <> '' AND kind = ANY(%s)) v
 FULL JOIN (
     SELECT e.*, r.ref, p.digest AS payload, a.digest AS asked
@@ -33,14 +34,29 @@ FULL JOIN (
 ORDER BY 1, v.id
 """
 _WORDS = """
-SELECT v.run_ref, v.no, v.body, s.digest FROM durable_ledgerevent v
+SELECT v.run_ref, v.no, v.body, coalesce(s.digest, w.digest) FROM durable_ledgerevent v
 LEFT JOIN durable_eventdetail d ON d.event_id = v.id LEFT JOIN durable_sealed s ON s.id = d.sealed_id
+LEFT JOIN durable_actwords w ON w.event_id = v.id
 WHERE v.body LIKE '%%"words":%%'
 """
 _BOXES = """
 SELECT s.id, s.digest, s.box, r.ref, k.wrapped, k.destroyed_at IS NOT NULL FROM durable_sealed s
 LEFT JOIN durable_run r ON r.id = s.run_id LEFT JOIN durable_sealkey k ON k.run_id = s.run_id
 ORDER BY s.id
+"""
+#: The same of what was said about objects outside of runs, each with its event.
+_ACTS = """
+SELECT w.digest, w.box, k.chain, k.wrapped, k.destroyed_at IS NOT NULL, v.no FROM durable_actwords w
+JOIN durable_actkey k ON k.id = w.key_id LEFT JOIN durable_ledgerevent v ON v.id = w.event_id
+ORDER BY w.id
+"""
+#: Keys that nobody says to have destroyed. Of a chain that was cut the event may have gone.
+_UNTOLD = f"""
+SELECT r.ref FROM durable_sealkey k JOIN durable_run r ON r.id = k.run_id
+WHERE k.wrapped IS NULL
+  AND NOT EXISTS (SELECT FROM durable_ledgerevent v WHERE v.run_ref = r.ref AND v.kind = '{ActKind.ERASED.value}')
+  AND NOT EXISTS (SELECT FROM durable_cut c WHERE c.run_ref = r.ref)
+ORDER BY k.id
 """
 #: Where a box belongs that is not what it should be; looked for only then.
 _OF_EVENT = """
@@ -80,13 +96,28 @@ def check(wire: Wire, held: Held) -> Iterator[Finding]:
             yield from _effect(key, told)
 
 
+def drafts_of(events: list[Any]) -> list[Any]:
+    """The events by which an effect came to be about what it is about, in order."""
+    return [(no, kind, facts) for no, kind, facts in events if kind in _DRAFTED]
+
+
 def _effect(key: str, told: list[tuple[Any, ...]]) -> Iterator[Finding]:
     """One effect with its events, in order."""
-    (*_, ref, digest_asked, digest, asked, payload, amount, currency, state, receipt, applied_no) = told[0]
+    (*_, ref, digest_asked, digest, asked, payload, amount, currency, state, receipt, applied_no) = told[0][
+        :15
+    ]
     if told[0][1] != ref:
         yield Finding(f"the effect {key} that it speaks of belongs to {ref}", told[0][1], told[0][2])
     events = [(no, kind, facts_of(body)) for _, _, no, kind, body, *_ in told]
-    drafts = [(no, kind, facts) for no, kind, facts in events if kind in _DRAFTED]
+    for name, value in zip(("tool", "tool_version", "class"), told[0][15:], strict=True):
+        # What a new round is of, a newer version of the tool may have said; its event says no more than the digest.
+        if (
+            events[0][1] == EventKind.INTENT
+            and len(drafts_of(events)) == 1
+            and events[0][2].get(name) != value
+        ):
+            yield Finding(f"the row of {key} has another {name} than this event", ref, events[0][0])
+    drafts = drafts_of(events)
     last, kind, drafted = drafts[-1] if drafts else (told[0][2], "", {})
     asked_for = {facts.get("digest") for _, kind, facts in drafts if kind != EventKind.EDITED}
     if digest != drafted.get("digest") or digest_asked not in asked_for:
@@ -94,7 +125,8 @@ def _effect(key: str, told: list[tuple[Any, ...]]) -> Iterator[Finding]:
     if payload != digest or asked != digest_asked:
         yield Finding(f"the payload of {key} is another one than its digest says", ref, last)
     meant = (drafted.get("amount_minor"), drafted.get("currency", ""))
-    if kind == EventKind.INTENT and (amount, currency) != meant:
+    # Rounds that were opened before they told the amount say nothing of it.
+    if (kind == EventKind.INTENT or "currency" in drafted) and (amount, currency) != meant:
         yield Finding(f"the row of {key} has another amount than this event", ref, last)
     for no, kind, facts in events:
         if kind == EventKind.SENT and facts.get("digest") != digest and no > last:
@@ -133,6 +165,21 @@ def check_sealed(wire: Wire, held: Held) -> Iterator[Finding]:
             row = one(wire, _OF_EVENT, [id])
             what = f"what is sealed as {digest[:16]} was changed or swapped, or its key was"
             yield Finding(what, ref or f"sealed box {id}", row[0] if row else 0)
+    yield from _acts(wire, held)
+    for (ref,) in stream(wire, _UNTOLD):
+        yield Finding("its key was destroyed, and no event says who erased what was sealed under it", ref)
+
+
+def _acts(wire: Wire, held: Held) -> Iterator[Finding]:
+    """The same of what people said in acts outside of runs."""
+    for digest, box, chain, wrapped, destroyed, no in stream(wire, _ACTS):
+        held.boxes += 1
+        key = None if wrapped is None else _key(wrapped, chain)
+        if wrapped is None and destroyed:
+            held.erased += 1
+        elif no is None or key is None or not _holds(key, digest, box):
+            what = f"what is sealed as {digest[:16]} was changed or swapped, or its key was"
+            yield Finding(what, chain, no or 0)
 
 
 @lru_cache(maxsize=4_096)

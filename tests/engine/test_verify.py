@@ -8,12 +8,14 @@ from typing import Any
 import psycopg
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.db import transaction
 
 from approvals.models import Decision
-from durable import vault
+from durable import journal, vault
 from durable.digest import canonical
 from durable.models import Chain, Effect, LedgerEvent, Root, Run, Sealed
 from durable.roots import signing
+from durable.states import ActKind
 from proof.tampering import hand
 from tests import factories
 from tests.approvals.answering import answer
@@ -225,7 +227,9 @@ def test_a_payload_sealed_anew_by_whoever_has_the_key_is_found(run: Run) -> None
 
 
 def test_what_was_erased_is_counted_and_is_no_finding(run: Run) -> None:
-    vault.destroy(run)
+    with transaction.atomic():
+        vault.destroy_within(run)
+        journal.record(run, ActKind.ERASED, actor="ada")
     boxes = Sealed.objects.count()
     code, told = verify("--anchors", str(rooted.kept()))
     assert code == 0 and f"1 effects, {boxes} sealed boxes, of which {boxes} nobody can open any more" in told
