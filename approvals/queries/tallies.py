@@ -26,9 +26,14 @@ WHERE group_id = ANY(%(groups)s::bigint[]) AND hour >= %(start)s AND hour < %(en
   AND NOT block = ANY(%(blocks)s::bigint[]) AND NOT hour = ANY(%(cut)s::timestamptz[])
 GROUP BY 1, 2
 """
-_STALE = """
-SELECT group_id, sum(number), sum(minor) FROM durable_effectcell
-WHERE block = ANY(%(blocks)s::bigint[]) AND group_id = ANY(%(groups)s::bigint[]) GROUP BY 1
+# In one statement: the indexer may bring groups and cells up to date between two.
+_WHOLE = """
+SELECT g.id, g.number - coalesce(stale.number, 0), g.minor - coalesce(stale.minor, 0)
+FROM durable_effectgroup g LEFT JOIN (
+    SELECT group_id, sum(number) AS number, sum(minor) AS minor FROM durable_effectcell
+    WHERE block = ANY(%(blocks)s::bigint[]) AND group_id = ANY(%(groups)s::bigint[]) GROUP BY 1
+) stale ON stale.group_id = g.id
+WHERE g.id = ANY(%(groups)s::bigint[])
 """
 _CUT = """
 SELECT hour, min(first), max(last) FROM durable_effectcell
@@ -82,18 +87,10 @@ def _is_all(bounds: Sequence[datetime]) -> bool:
 
 
 def _whole(groups: Sequence[Group], stale: list[int]) -> list[Tally]:
-    """From the groups' own sums, without what stands in blocks that are counted anew."""
-    ids = [group.id for group in groups]
-    gone = {row[0]: row[1:] for row in answers(_STALE, {"blocks": stale, "groups": ids})} if stale else {}
-    return [
-        Tally(
-            0,
-            group.like,
-            group.number - gone.get(group.id, (0, 0))[0],
-            group.minor - int(gone.get(group.id, (0, 0))[1]),
-        )
-        for group in groups
-    ]
+    """From the groups' own sums as they are now, without what stands in blocks that are counted anew."""
+    likes = {group.id: group.like for group in groups}
+    rows = answers(_WHOLE, {"blocks": stale, "groups": list(likes)})
+    return [Tally(0, likes[id], number, int(minor)) for id, number, minor in rows]
 
 
 def _between(groups: Sequence[Group], stale: list[int], bounds: Sequence[datetime]) -> list[Tally]:
