@@ -18,7 +18,7 @@ from approvals.states import LIVE_VALUES, Verdict
 from durable import doubts
 from durable.doubts import Said
 from durable.errors import NotFound
-from durable.models import Chain, Effect, Purse, Run, Subject
+from durable.models import Chain, Effect, Purse, Run, StatementRequest, Subject
 
 #: Four eyes: a yes, and an edit that becomes what is sent, must come from somebody else than who asked or edited.
 _NEEDS_ANOTHER = frozenset({Verdict.APPROVE, Verdict.EDIT})
@@ -154,6 +154,16 @@ def get_subject(user: User, hash: str) -> Subject:
     found = Subject.objects.filter(hash=hash).first() if may(user, Capability.SEE_LEDGER) else None
     if found is None:
         raise NotFound("no such subject")
+    return found
+
+
+def get_statement(user: User, number: int) -> StatementRequest:
+    """Return a statement of a vendor that the person may see, made or not. Raises the same NotFound for one that is not
+    there.
+    """
+    found = StatementRequest.objects.filter(pk=number).first() if may(user, Capability.SEE_LEDGER) else None
+    if found is None:
+        raise NotFound("no such statement")
     return found
 
 

@@ -63,6 +63,21 @@ STATES: dict[str, Appearance] = {
     "made": Appearance(DONE, "circle-check"),
     "stopped": Appearance(QUIET, "ban"),
     "deleted": Appearance(QUIET, "eraser"),
+    # Statements of vendors, and what they find.
+    "clean": Appearance(DONE, "checks"),
+    "differs": Appearance(STOPPED, "alert-triangle"),
+    "explained": Appearance(DONE, "check"),
+    "replaced": Appearance(QUIET, "versions"),
+    "not made": Appearance(STOPPED, "cloud-off"),
+    "in both": Appearance(DONE, "checks"),
+    "beside the period": Appearance(DONE, "check"),
+    "at the vendor alone": Appearance(STOPPED, "building-bank"),
+    "in the ledger alone": Appearance(STOPPED, "database"),
+    "amounts differ": Appearance(STOPPED, "arrows-diff"),
+    "currencies differ": Appearance(STOPPED, "arrows-diff"),
+    "another receipt": Appearance(STOPPED, "versions"),
+    "not applied with us": Appearance(STOPPED, "circle-x"),
+    "in doubt with us": Appearance(DOUBT, "zoom-question"),
 }
 
 #: A word nobody listed is shown as it is, quiet, with a question mark: the page must not break over it.
@@ -143,6 +158,9 @@ EVENTS: dict[str, Appearance] = {
     "restore checked": Appearance(DONE, "check"),
     "legal hold set": Appearance(WAITS, "shield-lock"),
     "legal hold lifted": Appearance(QUIET, "shield-check"),
+    "statement asked": Appearance(MOVING, "building-bank"),
+    "statement made": Appearance(QUIET, "building-bank"),
+    "difference explained": Appearance(DONE, "check"),
 }
 
 

@@ -29,6 +29,7 @@ class Capability(StrEnum):
     SEE_LOG = "see_log"
     EXPORT = "export_ledger"
     ERASE = "erase_data"
+    STATEMENTS = "ask_statements"
 
 
 C = Capability
@@ -48,6 +49,7 @@ PERMISSIONS: list[tuple[str, str | _StrPromise]] = [
     (C.SEE_LOG.value, "read the log of all acts"),
     (C.EXPORT.value, "take files out of the ledger"),
     (C.ERASE.value, "erase a person's data"),
+    (C.STATEMENTS.value, "ask for statements of vendors and explain what differs"),
 ]
 
 _READS = frozenset({C.SEE_GATES, C.SEE_RUNS, C.SEE_LEDGER, C.SEE_TOOLS})
@@ -57,6 +59,6 @@ REVIEWER, OPERATOR, AUDITOR, ADMIN = "reviewer", "operator", "auditor", "admin"
 ROLES: dict[str, frozenset[Capability]] = {
     REVIEWER: _READS | {C.DECIDE},
     OPERATOR: _READS | {C.ANSWER_BACK, C.STEER_RUNS, C.EDIT_STATE, C.SETTLE, C.SEE_SYSTEM},
-    AUDITOR: _READS | {C.SEE_LOG, C.EXPORT},
-    ADMIN: _READS | {C.SEE_SYSTEM, C.SEE_LOG, C.EXPORT, C.ERASE},
+    AUDITOR: _READS | {C.SEE_LOG, C.EXPORT, C.STATEMENTS},
+    ADMIN: _READS | {C.SEE_SYSTEM, C.SEE_LOG, C.EXPORT, C.ERASE, C.STATEMENTS},
 }

@@ -13,6 +13,7 @@ from approvals import access, memory
 from approvals.capabilities import Capability
 from approvals.htmx import HtmxHttpRequest, wants_fragment
 from approvals.queries import doubts, inbox, pages, runs
+from durable.models import Unexplained
 
 _ITEMS = (
     ("gates", "Inbox", "inbox", Capability.SEE_GATES),
@@ -21,6 +22,7 @@ _ITEMS = (
     ("stuck", "Stuck", "alert-triangle", Capability.STEER_RUNS),
     ("ledger", "Ledger", "database", Capability.SEE_LEDGER),
     ("refunds", "Refunds", "receipt-refund", Capability.SEE_LEDGER),
+    ("statements", "Statements", "building-bank", Capability.SEE_LEDGER),
     ("compensation", "Compensation", "arrow-back-up", Capability.SEE_RUNS),
     ("tools", "Tools", "tools", Capability.SEE_TOOLS),
     ("system", "System", "activity", Capability.SEE_SYSTEM),
@@ -49,6 +51,7 @@ def _counts(user: User, held: frozenset[Capability]) -> dict[str, str]:
         lists["stuck"] = runs.filtered(runs.STUCK)
     if Capability.SEE_LEDGER in held:
         lists["doubts"] = doubts.in_doubt()
+        lists["statements"] = Unexplained.objects.all()
     counted = dict(zip(lists, map(pages.words, pages.counts(list(lists.values()))), strict=True))
     return counted if known is None else {"gates": pages.words(known), **counted}
 
@@ -88,5 +91,6 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     return {
         "nav": [{"title": "", "items": home + items}] if home + items else [],
         "role": access.role(user),
+        "unclean": counts.get("statements", ""),
         "search_url": reverse("ledger") if Capability.SEE_LEDGER in held else "",
     }

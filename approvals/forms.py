@@ -117,6 +117,32 @@ class ReasonForm(forms.Form):
     reason = WordsField()
 
 
+class StatementForm(forms.Form):
+    """A statement that somebody asks for: of one account, from a day to a day, both included, in UTC."""
+
+    account = forms.CharField(max_length=400, error_messages={"required": "choose the account"})
+    first = forms.DateField(error_messages={"required": "say from which day on"})
+    last = forms.DateField(error_messages={"required": "say up to which day"})
+
+
+class NumbersField(forms.MultipleChoiceField):
+    """Numbers of rows that were ticked; whether there are such rows, the command says."""
+
+    def validate(self, value: Any) -> None:
+        """Any number may be named here."""
+        forms.Field.validate(self, value)
+
+    def clean(self, value: Any) -> list[int]:
+        """Return what was ticked; what is no number was not."""
+        return [int(one) for one in super().clean(value) if re.fullmatch(r"[0-9]{1,18}", one)]
+
+
+class ExplanationForm(ReasonForm):
+    """Why differences that were ticked are none to worry about."""
+
+    difference = NumbersField(error_messages={"required": "tick the differences that your reason explains"})
+
+
 class BulkDraftForm(forms.Form):
     """An act on many runs: on those whose boxes are ticked, on `all` that the query finds, or `again` after an act."""
 

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from django.db.models import Count
 
+from approvals import catalogue
 from approvals.models import Gate
 from approvals.queries import doubts, pages, readings, runs
 from approvals.states import LIVE_VALUES
@@ -20,6 +21,7 @@ from durable.clock import db_now
 from durable.models import Run, Wait
 from durable.roots import status
 from durable.states import ENDING, RunState, WaitKind, WaitState
+from durable.vendor_statements import status as statements
 
 log = logging.getLogger(__name__)
 
@@ -132,6 +134,27 @@ def _evidence(now: datetime) -> Iterator[Metric]:
     )
 
 
+def _statements(now: datetime) -> Iterator[Metric]:
+    catalogue.load()
+    found = statements.read()
+    yield _one(
+        "interlock_statement_differences_unexplained",
+        f"Rows in which a vendor's account and the ledger differ, and nobody has said why. {_COUNTED}",
+        found.unexplained,
+    )
+    ages: list[Sample] = [
+        ({"vendor": one.vendor, "account": one.account}, _age(one.end, now, -1)) for one in found.newest
+    ]
+    yield (
+        "interlock_statement_age_seconds",
+        "Since the end of the newest period of which a vendor's account was held against the ledger; -1 for never.",
+        ages,
+    )
+    yield _one(
+        "interlock_statements_failing", "Statements that could not be made so far.", len(found.failing)
+    )
+
+
 def _database(now: datetime) -> Iterator[Metric]:
     found = readings.database(tables=10)
     yield _one("interlock_database_bytes", "Size of the database.", found.size)
@@ -150,6 +173,7 @@ _PARTS: dict[str, Callable[[datetime], Iterator[Metric]]] = {
     "broker": _broker,
     "database": _database,
     "evidence": _evidence,
+    "statements": _statements,
 }
 
 

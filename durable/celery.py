@@ -73,6 +73,12 @@ SCHEDULE = {
     },
     # Erasures whose message was lost, whose worker has died, or which wait for runs to end.
     "erase": {"task": "durable.erase", "schedule": timedelta(seconds=60), "options": {"expires": 60}},
+    # What is due, and whether anything is, the database says: a day that beat slept through is caught up.
+    "statements": {
+        "task": "durable.statements",
+        "schedule": timedelta(minutes=1),
+        "options": {"expires": 60},
+    },
     # Bulk acts whose message was lost, or whose worker has died: any worker goes on with them.
     "bulk": {"task": "approvals.carry_on", "schedule": timedelta(seconds=15), "options": {"expires": 15}},
     # The same for exports; and those whose time is over go.
@@ -96,6 +102,7 @@ app.conf.update(
         "durable.prune": {"queue": RETENTION},
         "durable.erase": {"queue": RETENTION},
         "durable.roots": {"queue": RETENTION},
+        "durable.statements": {"queue": RETENTION},
         "approvals.carry_on": {"queue": BULK},
         "approvals.export": {"queue": BULK},
     },

@@ -50,6 +50,9 @@ BEATS = MappingProxyType(
         "keep": "what an anchor is told, or has kept, is noted",
         "recovery": "a restore from a backup is gone through",
         "restored": "what a run has done since the backup is doubted",
+        "wanted": "which statements of vendors are to be made is noted",
+        "listed": "what a vendor lists is set aside, to be held against the ledger",
+        "account": "a vendor's statement is written down, whole",
     }
 )
 """Every commit of the engine, by what makes it."""

@@ -109,6 +109,9 @@ INTERLOCK_EVIDENCE = ["approvals.evidence.decisions"]
 #: Finds the runs that a legal hold by search is about: given its text, and the moment from which its days count.
 INTERLOCK_SEARCH = "approvals.holding.runs"
 
+#: How long after the end of a UTC day the vendors' accounts of it are held against the ledger.
+STATEMENT_AFTER_SECONDS = env_seconds("STATEMENT_AFTER_SECONDS", 7200, low=3600, high=43200)
+
 # Vendors. Without a base address the payment vendor is the real one.
 STRIPE_API_KEY = env_secret("STRIPE_API_KEY")
 STRIPE_API_BASE = env_url("STRIPE_API_BASE", schemes=("http", "https")).rstrip("/")

@@ -268,6 +268,9 @@ class ActKind(StrEnum):
     ERASURE_ASKED = "erasure asked"
     ERASURE_ENDED = "erasure ended"
     ERASED = "erased"
+    STATEMENT_ASKED = "statement asked"
+    STATEMENT_MADE = "statement made"
+    DIFFERENCE_EXPLAINED = "difference explained"
 
 
 class EraseReason(StrEnum):

@@ -9,6 +9,7 @@ from django.db import close_old_connections
 
 from durable import draining, erasing, retention, runner
 from durable.roots import builder, horizon, keeping, signing
+from durable.vendor_statements import requests
 
 log = logging.getLogger(__name__)
 
@@ -44,3 +45,10 @@ def roots() -> None:
     except (signing.NoKey, horizon.OutOfOrder) as error:
         log.error("no root is made: %s", error)
     keeping.keep()
+
+
+@shared_task(name=requests.TASK)
+def statements() -> None:
+    """Make the statements of vendors that are due, by the schedule or because somebody has asked."""
+    close_old_connections()
+    requests.pass_over()

@@ -50,10 +50,13 @@ LookupAnswer = Receipt | Absent | Candidates
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What a statement is asked for: everything that the vendor did for us since a moment, within `timeout` seconds."""
+    """What a statement is asked for: everything that the vendor did for us from a moment on, and before `until`, where
+    there is one. Each question to the vendor may take `timeout` seconds.
+    """
 
     since: datetime
     timeout: float
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ GET    /_control/requests  every request received, in order: n, service, method,
 POST   /_control/pass      {"seconds": 60}: the vendor's clock moves on, and what was to arrive within that
                            time has arrived when this answers
 POST   /_control/forget    {"key": "..."}: prune one idempotency key now
+POST   /_control/fail      {"refund": "re_..."}: this refund fails after all, and its money comes back: a
+                           movement of its own, with the amount below 0
 POST   /_control/reset     forget all: book, keys, faults, modes, requests
 """
 
@@ -29,7 +31,7 @@ from dataclasses import asdict
 from typing import Any
 
 from standin.arrivals import Arrivals
-from standin.book import Book
+from standin.book import Book, movement
 from standin.faults import Faults, fault_from
 from standin.keys import Keys
 from standin.modes import Modes
@@ -77,6 +79,7 @@ class Control:
             ("GET", "book"): lambda body: self._moved(),
             ("GET", "requests"): lambda body: self._log.all(),
             ("POST", "pass"): lambda body: self._pass(float(body["seconds"])),
+            ("POST", "fail"): lambda body: self._fail(str(body["refund"])),
             ("POST", "forget"): lambda body: self._keys.forget(str(body["key"])),
             ("POST", "reset"): lambda body: self._reset(),
         }
@@ -103,6 +106,24 @@ class Control:
         return [
             {"id": one["made"]} | {name: one[name] for name in one if name not in hidden} for one in moved
         ]
+
+    def _fail(self, name: str) -> None:
+        """What a bank may say days later."""
+        with self._book.lock:
+            refund = self._book.get("refund", name)
+            if refund is None or refund["status"] == "failed":
+                raise ValueError(f"refund: there is no {name} that can fail")
+            charge = self._book.get("charge", refund["charge"]) or {}
+            moved = next(one for one in self._book.all("movement") if one["made"] == name)
+            left = charge["amount_refunded"] - refund["amount"]
+            back = {"amount": f"-{moved['amount']}", "amount_minor": -moved["amount_minor"]}
+            self._book.write(
+                {**refund, "status": "failed", "failure_reason": "declined"},
+                {**charge, "amount_refunded": left, "refunded": False},
+                movement(
+                    self._book, moved["service"], {**moved, **back, "id": name, "at": self._modes.now()}
+                ),
+            )
 
     def _pass(self, seconds: float) -> None:
         self._arrivals.hasten(seconds, self._tick)

@@ -21,6 +21,7 @@ from standin.rules import (
     REFUND_FIELDS,
     STEP,
     check_sum,
+    created_within,
     integer,
     invalid,
     major,
@@ -84,10 +85,7 @@ class Payments:
         for name in ("charge", "payment_intent"):
             if params.get(name):
                 found = [one for one in found if one[name] == params[name]]
-        created = params.get("created")
-        if isinstance(created, dict) and "gte" in created:
-            since = integer(created["gte"], "created[gte]")
-            found = [one for one in found if one["created"] >= since]
+        found = [one for one in found if created_within(params.get("created"), one["created"])]
         limit = integer(params.get("limit", "10"), "limit")
         if not 1 <= limit <= 100:
             raise invalid("Limit must be between 1 and 100.", param="limit")

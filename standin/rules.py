@@ -8,7 +8,9 @@ decimals the last must be 0.
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -37,6 +39,12 @@ STEP = {"ISK": 100, "UGX": 100} | dict.fromkeys(["BHD", "JOD", "KWD", "OMR", "TN
 LARGEST = 99_999_999
 REASONS = ("duplicate", "fraudulent", "requested_by_customer")
 REFUND_FIELDS = {"charge", "payment_intent", "amount", "reason", "metadata", "expand", "currency"}
+CREATED: dict[str, Callable[[int, int], bool]] = {
+    "created[gt]": operator.gt,
+    "created[gte]": operator.ge,
+    "created[lt]": operator.lt,
+    "created[lte]": operator.le,
+}
 LIST_FIELDS = {"charge", "payment_intent", "created", "limit", "starting_after", "expand"}
 
 
@@ -61,6 +69,20 @@ def integer(text: Any, param: str) -> int:
     if not isinstance(text, str) or not re.fullmatch(r"-?\d{1,15}", text):
         raise invalid(f"Invalid integer: {text}", "parameter_invalid_integer", param)
     return int(text)
+
+
+def created_within(wanted: Any, created: int) -> bool:
+    """Whether a moment, in whole seconds, lies within what a list was asked for: one second, or up to four bounds."""
+    if wanted is None:
+        return True
+    if not isinstance(wanted, dict):
+        return created == integer(wanted, "created")
+    only({f"created[{name}]": value for name, value in wanted.items()}, set(CREATED))
+    return all(CREATED[name](created, integer(bound, name)) for name, bound in _named(wanted))
+
+
+def _named(wanted: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [(f"created[{name}]", bound) for name, bound in wanted.items()]
 
 
 def check_sum(params: dict[str, Any]) -> None:

@@ -128,6 +128,10 @@ class Vendor:
         """Prune one idempotency key now."""
         self._control("POST", "forget", {"key": key})
 
+    def fails(self, refund: str) -> None:
+        """Let a refund fail after all: its money comes back."""
+        self._control("POST", "fail", {"refund": refund})
+
     def reset(self) -> None:
         self.hang_up()
         self._control("POST", "reset")

@@ -122,6 +122,8 @@ def _outside(chain: str, name: str) -> Object:
         return Object(f"bulk act {number}", reverse("bulk-act", args=[number]))
     if kind == "erasure":
         return Object(f"erasure {number}", reverse("erasure", args=[number]))
+    if kind == "statement":
+        return Object(f"statement {number}", reverse("statement", args=[number]))
     if kind == acts.STRANGERS:
         return Object("somebody unknown", here)
     label = {

@@ -8,6 +8,7 @@ from typing import Any
 
 from approvals import moments
 from durable.states import ActKind, EventKind
+from durable.vendor_statements.accounts import named
 
 #: What follows the actor's name; the object follows it.
 TEXTS: dict[str, str] = {
@@ -50,6 +51,9 @@ TEXTS: dict[str, str] = {
     ActKind.ERASURE_ASKED: "asked for",
     ActKind.ERASURE_ENDED: "has seen the end of",
     ActKind.ERASED: "had the personal data erased of",
+    ActKind.STATEMENT_ASKED: "asked for",
+    ActKind.STATEMENT_MADE: "made",
+    ActKind.DIFFERENCE_EXPLAINED: "explained a difference in",
 }
 _SHOWN = 60
 
@@ -70,6 +74,10 @@ def details(kind: str, actor: str, body: Mapping[str, Any]) -> list[str]:
         return _export(body)
     if kind in (ActKind.ERASURE_ASKED, ActKind.ERASURE_ENDED, ActKind.ERASED):
         return _erased(body)
+    if kind in (ActKind.STATEMENT_ASKED, ActKind.STATEMENT_MADE):
+        return _of_statement(body)
+    if kind == ActKind.DIFFERENCE_EXPLAINED:
+        return [f"{body.get('receipt') or body.get('effect')}: {body.get('kind')}"]
     role = f"database role {body.get('role')}"
     return [f"through the {role}"] if "role" in body and role != actor else []
 
@@ -87,6 +95,16 @@ def _erased(body: Mapping[str, Any]) -> list[str]:
     runs = f"{body['runs']:,} run{'' if body['runs'] == 1 else 's'}" if "runs" in body else ""
     again = "once more, after a restore" if body.get("again") else ""
     return [", ".join(filter(None, (f"{why[:1].upper()}{why[1:]}", reference, runs, again)))]
+
+
+def _of_statement(body: Mapping[str, Any]) -> list[str]:
+    """Of whose account and which period it is, and how much differed."""
+    where = named(str(body.get("vendor", "")), str(body.get("account", "")))
+    lines = [f"{where}, {body.get('from', '')} to {body.get('to', '')}"]
+    if "differences" in body:
+        found = body["differences"]
+        lines.append("everything agrees" if not found else f"{found:,} difference{'' if found == 1 else 's'}")
+    return lines
 
 
 def _refused(body: Mapping[str, Any]) -> list[str]:

@@ -41,10 +41,15 @@ SELECT (SELECT count(*) FROM (SELECT 1 {_DUE} LIMIT %(most)s) AS due),
        (SELECT min(lease_until) {_ACTIVE} AND lease_until < %(now)s),
        (SELECT min(deadline) FROM durable_wait WHERE state = 'open' AND deadline IS NOT NULL)
 """
-_LEASES = f"SELECT worker, count(*), min(lease_until) {_ACTIVE} AND lease_until IS NOT NULL GROUP BY worker"
-_SEEN = """
-SELECT worker, count(*), max(claimed_at), count(*) FILTER (WHERE how = 'lost')
-FROM (SELECT worker, claimed_at, how FROM durable_attempt ORDER BY id DESC LIMIT %(claims)s) AS newest
+_WORKERS = f"""
+SELECT worker, sum(holds)::int, min(lease_until), sum(claims)::int, max(claimed_at), sum(lost)::int
+FROM (
+    SELECT worker, 1 AS holds, lease_until, 0 AS claims, NULL AS claimed_at, 0 AS lost
+    {_ACTIVE} AND lease_until IS NOT NULL
+    UNION ALL
+    (SELECT worker, 0, NULL, 1, claimed_at, (how IS NOT DISTINCT FROM 'lost')::int
+     FROM durable_attempt ORDER BY id DESC LIMIT %(claims)s)
+) AS seen
 GROUP BY worker
 """
 _TABLES = """
@@ -122,15 +127,11 @@ def work(now: datetime) -> Work:
 
 def workers() -> list[Worker]:
     """Workers that hold a run or have claimed one lately, those that were there last first."""
-    found: dict[str, Worker] = {}
-    for name, holds, lease_until in answers(_LEASES, {}):
-        found[name] = Worker(name, holds, lease_until)
-    for name, claims, claimed, lost in answers(_SEEN, {"claims": _CLAIMS}):
-        one = found.setdefault(name, Worker(name))
-        one.claims, one.claimed, one.lost = claims, claimed, lost
-    return sorted(
-        found.values(), key=lambda one: (-one.holds, -(one.claimed.timestamp() if one.claimed else 0))
-    )
+    found = [
+        Worker(name, holds, lease_until, claims, lost, claimed)
+        for name, holds, lease_until, claims, claimed, lost in answers(_WORKERS, {"claims": _CLAIMS})
+    ]
+    return sorted(found, key=lambda one: (-one.holds, -(one.claimed.timestamp() if one.claimed else 0)))
 
 
 def database(tables: int) -> Database:

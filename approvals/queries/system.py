@@ -13,7 +13,7 @@ from django.conf import settings
 from django.template.defaultfilters import filesizeformat
 
 from approvals import migrations as own
-from approvals.queries import pages, readings, tamper
+from approvals.queries import accounts, pages, readings, tamper
 from approvals.queries.parts import NONE, Part, Trouble
 from approvals.queries.readings import Work
 from approvals.templatetags.interlock import span
@@ -45,6 +45,7 @@ def overview(now: datetime | None = None) -> dict[str, Any]:
         _part("Broker", "mail", _broker),
         _part("Database", "database", lambda part: _database(part, database())),
         _part("Tamper evidence", "fingerprint", lambda part: tamper.evidence(part, now)),
+        _part("Statements of vendors", "building-bank", lambda part: accounts.statements_part(part, now)),
         _part("Versions", "versions", lambda part: _versions(part, database().migrations)),
         _part("Stop orders", "player-pause", _stops),
     ]

@@ -37,12 +37,17 @@ def find_reservation(call: Call) -> LookupAnswer:
 
 
 def reservations_since(period: Period) -> list[Receipt]:
-    """The vendor's account: every reservation, cancelled or not, that was made or cancelled since a moment."""
+    """The vendor's account: every reservation that was last made or cancelled in a period."""
     try:
         found = [_reservation(one) for one in _list({}, period.timeout)]
     except (VendorRefused, InDoubt) as error:
         raise CannotSay(f"the list of reservations can't be had: {error}") from error
-    return [one for one in found if one.at is None or one.at >= period.since]
+    until = period.until
+    return [
+        one
+        for one in found
+        if one.at is None or (one.at >= period.since and (until is None or one.at < until))
+    ]
 
 
 def _list(query: dict[str, str], timeout: float) -> list[dict[str, Any]]:

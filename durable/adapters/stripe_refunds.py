@@ -3,13 +3,16 @@
 The vendor's facts (API v1): a key lives 24 hours at least and may be pruned after; status and body are saved
 under it once execution began, 500s included. There is no get-by-key and no search of refunds: the key also
 goes into the refund's `metadata["interlock_key"]`, and a look-up lists the refunds of the charge. Lists show
-a refund at once, the newest first. An amount is in Stripe's own minor unit (`stripe_money`). A charge belongs
+a refund at once, the newest first, up to 100 a page (docs.stripe.com/api/refunds/list: `created[gte]` and `[lt]`
+in whole seconds, `limit`, `starting_after`). An amount is in Stripe's own minor unit (`stripe_money`). A charge belongs
 to one account, so a refund of the right charge is in the right account; Stripe does not name the account in
 its answer. A refund can be pending and fail later.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -65,7 +68,7 @@ def find_refund(call: Call) -> LookupAnswer:
     charge = str(call.args["charge"])
     try:
         with wire.within(call.timeout):
-            refunds = _all(_of(charge))
+            refunds = [one for page in _pages(_of(charge), call.timeout) for one in page]
         ours = [one for one in refunds if _key(one) == call.key]
         found = [_receipt(one, charge) for one in ours or refunds if ours or _could_be(one, call)]
     except stripe.StripeError as error:
@@ -77,12 +80,19 @@ def find_refund(call: Call) -> LookupAnswer:
     return Candidates(tuple(found)) if found else Absent()
 
 
-def refunds_since(period: Period) -> list[Receipt]:
-    """The vendor's account: every refund made since a moment, ours or not. Raises CannotSay for every failure."""
-    since = {"created": {"gte": int(period.since.timestamp())}}
+def refunds_of(period: Period) -> Iterator[Receipt]:
+    """The vendor's account: every refund made in a period, ours or not, page by page. Raises CannotSay for every
+    failure, also in the middle.
+
+    Stripe counts whole seconds: a second of which a part lies in the period is in it.
+    """
+    created = {"gte": int(period.since.timestamp())}
+    if period.until is not None:
+        created["lt"] = math.ceil(period.until.timestamp())
+    pages = _pages({"created": created}, period.timeout)
     try:
-        with wire.within(period.timeout):
-            return [_receipt(one, str(one.get("charge"))) for one in _all(since)]
+        for page in pages:
+            yield from [_receipt(one, str(one.get("charge"))) for one in page]
     except stripe.StripeError as error:
         raise CannotSay(f"the list of refunds can't be had: {meaning(error)}") from error
     except VendorError as error:
@@ -140,12 +150,16 @@ def _of(charge: str) -> dict[str, str]:
     return {"payment_intent" if charge.startswith("pi_") else "charge": charge}
 
 
-def _all(wanted: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every refund that is `wanted`, page by page, newest first. A page that isn't one raises CannotSay."""
-    refunds: list[dict[str, Any]] = []
+def _pages(wanted: dict[str, Any], timeout: float) -> Iterator[list[dict[str, Any]]]:
+    """Every refund that is `wanted`, newest first, in pages, each asked for within `timeout` seconds. A page that isn't
+    one raises CannotSay, as does a list that goes round.
+    """
     params: Any = {**wanted, "limit": PAGE}
     while True:
-        page = plain(client().v1.refunds.list(params))
+        with wire.within(
+            timeout
+        ):  # not around the `yield`: what is done with a page is none of the vendor's time
+            page = plain(client().v1.refunds.list(params))
         data, more = page.get("data"), page.get("has_more")
         if (
             not isinstance(data, list)
@@ -153,12 +167,12 @@ def _all(wanted: dict[str, Any]) -> list[dict[str, Any]]:
             or not all(isinstance(one, dict) for one in data)
         ):
             raise CannotSay("the list of refunds can't be read")
-        refunds += data
+        yield data
         if not more:
-            return refunds
-        if not data:
+            return
+        if not data or data[-1].get("id") in (None, params.get("starting_after")):
             raise CannotSay("the list of refunds says that there is more, and shows nothing")
-        params = {**params, "starting_after": data[-1].get("id")}
+        params = {**params, "starting_after": data[-1]["id"]}
 
 
 def _key(found: dict[str, Any]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -44,9 +45,9 @@ def find_refund(call: Call) -> LookupAnswer:
 
 
 @refund.statement
-def refunds_since(period: Period) -> list[Receipt]:
-    """What Stripe says that it refunded since a moment."""
-    return stripe_refunds.refunds_since(period)
+def refunds_of(period: Period) -> Iterator[Receipt]:
+    """What Stripe says that it refunded in a period."""
+    return stripe_refunds.refunds_of(period)
 
 
 @refund.recheck

@@ -21,9 +21,20 @@ from durable.models.progress import Branch, Checkpoint, Frozen, Message
 from durable.models.roots import Anchor, Cut, Mark, Root
 from durable.models.runs import Attempt, Budget, Purse, Recovery, Run, Signal, Stop, Wait
 from durable.models.summary import EffectCell, EffectGroup, Indexed, SubjectName
+from durable.models.vendor_statements import (
+    Difference,
+    Explanation,
+    StatementRequest,
+    StatementTotal,
+    Unexplained,
+    VendorStatement,
+)
 
 #: Tables in which the application may insert and read, and nothing else.
-APPEND_ONLY_TABLES = tuple(model._meta.db_table for model in (LedgerEvent, Root, Cut))
+APPEND_ONLY_TABLES = tuple(
+    model._meta.db_table
+    for model in (LedgerEvent, Root, Cut, VendorStatement, StatementTotal, Difference, Explanation)
+)
 
 __all__ = [
     "ACTS",
@@ -38,12 +49,14 @@ __all__ = [
     "Chain",
     "Checkpoint",
     "Cut",
+    "Difference",
     "Effect",
     "EffectCell",
     "EffectGroup",
     "Erasure",
     "ErasureRun",
     "EventDetail",
+    "Explanation",
     "FoundRun",
     "Frozen",
     "HeldRun",
@@ -59,8 +72,12 @@ __all__ = [
     "SealKey",
     "Sealed",
     "Signal",
+    "StatementRequest",
+    "StatementTotal",
     "Stop",
     "Subject",
     "SubjectName",
+    "Unexplained",
+    "VendorStatement",
     "Wait",
 ]

@@ -104,7 +104,9 @@ class Tool:
         return function
 
     def statement(self, function: Statement) -> Statement:
-        """Register the vendor's account of a period, each act as a receipt that bears its key. Raises `CannotSay`."""
+        """Register the vendor's account of a period: each act once, as a receipt with its moment and, where the vendor
+        shows it, its key; page by page where there may be many. Raises `CannotSay`, also in the middle.
+        """
         self._accepts("statement", self.statement_function, function, "period: Period")
         self.statement_function = function
         return function

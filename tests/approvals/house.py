@@ -20,12 +20,14 @@ from approvals.models import BulkAct, Gate, RunView
 from approvals.queries import behind
 from durable import journal, waits
 from durable.clock import db_now
+from durable.findings import AGREED, Finding
 from durable.models import Branch, Checkpoint, Effect, Erasure, ErasureRun, Message, Run, Subject
 from durable.models.fields import Clock
 from durable.states import Attention, EraseReason, EventKind, RunState
 from durable.transitions import lock_run
+from durable.vendor_statements import explaining
 from tests import factories
-from tests.approvals import addresses
+from tests.approvals import addresses, stated
 from tests.approvals.answering import APPROVE, ASK_BACK, REJECT, answer, edited
 from tests.approvals.test_compensation_page import partly
 from tests.approvals.test_pages import POSTS
@@ -44,6 +46,7 @@ class House:
     effects: list[Effect]
     bulk: BulkAct
     erasure: Erasure
+    statements: list[int]
 
     def signs_in(self, who: str) -> Client:
         """A browser in which one of the cast has signed in."""
@@ -62,6 +65,7 @@ class House:
             "key": [effect.key for effect in self.effects],
             "pk": [self.bulk.pk],
             "erasure": [self.erasure.pk],
+            "number": self.statements,
             "name": list(behind.LISTS),
             "hash": list(Subject.objects.filter(effect__in=self.effects).values_list("hash", flat=True)),
         }
@@ -91,7 +95,10 @@ def full(say: Callable[[str], str] = lambda plain: plain, **secret: str) -> Hous
     every = [*gates, *decided]
     runs = [gates[0].effect.run, doubt.run, undone, ended, failed, halted]
     effects = [gates[0].effect, decided[0].effect, doubt, paid[0]]
-    return House(cast, every, runs, effects, BulkAct.objects.get(pk=acted.pk), _erasure(ended, failed))
+    return House(
+        cast, every, runs, effects, BulkAct.objects.get(pk=acted.pk), _erasure(ended, failed),
+        _stated(say, effects[1]),
+    )  # fmt: skip
 
 
 def _erasure(*of: Run) -> Erasure:
@@ -103,6 +110,18 @@ def _erasure(*of: Run) -> Erasure:
         ErasureRun(erasure=made, run=run, why=f"{run.ref} is running") for run in of
     )
     return made
+
+
+def _stated(say: Callable[[str], str], effect: Effect) -> list[int]:
+    """A statement with every kind of difference, of which one is explained, and one that could not be made."""
+    made = stated.made()
+    for number, kind in enumerate(one for one in Finding if one not in AGREED):
+        found = stated.differs(
+            made, kind, number=number, say=say, effect=None if kind is Finding.VENDOR_ALONE else effect
+        )
+    explaining.explain(made.pk, [found.pk], actor="rita", reason=say("by hand"))
+    failed = stated.request(2, asked_by=say("rita"), tries=2, trouble=say("no answer"), failing_since=Clock())
+    return [made.pk, failed.pk]
 
 
 def _asked(cast: Mapping[str, User], say: Callable[[str], str], **secret: str) -> Gate:

@@ -14,8 +14,10 @@ from django.urls import reverse
 
 from approvals.models import BulkAct, BulkResult, Export, Gate
 from approvals.queries import inbox
+from durable.findings import Finding
 from durable.models import LedgerEvent, Subject
 from tests import factories
+from tests.approvals import stated
 from tests.approvals.addresses import names
 from tests.approvals.conftest import SignIn
 
@@ -24,15 +26,15 @@ pytestmark = pytest.mark.django_db
 READERS = ("alice", "olga", "rita", "ada")
 #: Who gets which status from a GET, by the name of the address. Whoever is not named here gets what `else` says.
 LISTS = ("gates", "runs", "run-suggestions", "bulk-acts", "doubts", "compensation", "ledger", "ledger-suggestions",
-         "refunds", "tools")  # fmt: skip
+         "refunds", "statements", "tools")  # fmt: skip
 RUN_PAGES = ("run", "conversation", "log", "checkpoints", "way-back")
 DOSSIERS = ("dossier-effect", "dossier-run", "dossier-subject")
-OBJECTS = ("gate", "payload", "facts", "alike", *RUN_PAGES, "effect", "bulk-act", *DOSSIERS)
+OBJECTS = ("gate", "payload", "facts", "alike", *RUN_PAGES, "effect", "bulk-act", "statement", *DOSSIERS)
 POSTS = ("decisions", "alike-decisions", "answers", "holds", "releases", "cancellations", "compensations", "retries",
          "skips", "forks", "state", "verdicts", "look-ups", "run-views", "run-view-deletions", "bulk-drafts",
          "bulk-starts", "bulk-stops", *(f"{one}-files" for one in DOSSIERS), "dossier-look-ups",
          "export-requests", "export-stops", "export-deletions", "export-downloads", "time-zone-choices",
-         "erasure-looks", "erasure-requests")  # fmt: skip
+         "erasure-looks", "erasure-requests", "statement-requests", "statement-explanations")  # fmt: skip
 OPEN = ("sign-in", "sign-out", "home", "healthz", "readyz")
 #: Each with a matrix of its own: in test_{home,system,run_pages,commands,log_page,exports,zones,erasure_pages}.py.
 ELSEWHERE = ("behind", "system", "metrics", "differences", "fork", "acts", "exports", "export", "time-zone", "erasures",
@@ -58,7 +60,10 @@ def address(name: str, gate: Gate) -> str:
         "time-zone-choices": [],
         "erasure-looks": [],
         "erasure-requests": [],
+        "statement-requests": [],
     }
+    if name in ("statement", "statement-explanations"):
+        of[name] = [stated.made(Finding.VENDOR_ALONE).pk]
     if name in ("bulk-act", "bulk-starts", "bulk-stops"):
         of[name] = [bulk_of(gate)]
     if name in ("export-stops", "export-deletions", "export-downloads"):
@@ -156,15 +161,10 @@ def test_no_act_is_done_by_looking_and_none_without_a_right(name: str, who: str,
             f"export-{one}": dict.fromkeys((*READERS, "bob"), 404)
             for one in ("stops", "deletions", "downloads")
         },
+        **{f"statement-{one}": {"rita": 422, "ada": 422} for one in ("requests", "explanations")},
     }
-    lists = (
-        "run-views",
-        "bulk-drafts",
-        "export-requests",
-        "time-zone-choices",
-        "erasure-looks",
-        "erasure-requests",
-    )
+    lists = ("run-views", "bulk-drafts", "export-requests", "time-zone-choices", "erasure-looks", "erasure-requests",
+             "statement-requests")  # fmt: skip
     stranger = 403 if name in lists else 404
     expected = {"nobody": 302, "charlie": stranger}.get(who) or told.get(name, {"olga": 422}).get(who, 403)
     assert (answer.status_code, world() == before) == (expected, True)
@@ -180,6 +180,7 @@ def test_what_is_not_yours_and_what_is_not_there_look_the_same(name: str, sign_i
               "alike": reverse("alike", args=[gate.pk + 999]),
               **{one: reverse(one, args=["run-none"]) for one in (*RUN_PAGES, *DOSSIERS)},
               "effect": reverse("effect", args=["run-none:pay"]),
+              "statement": reverse("statement", args=[10**9]),
               "bulk-act": reverse("bulk-act", args=[10**9])}[name]  # fmt: skip
     mine, nobodys = charlie.get(address(name, gate)), charlie.get(absent)
     assert (mine.status_code, mine.content) == (nobodys.status_code, nobodys.content)

@@ -133,6 +133,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     ),
     "ledger-suggestions": ("nothing typed", "tool:", "mar"),
     "refunds": ("30 days", "90 days", "a year", "all months"),
+    "statements": ("all", "second page"),
+    "statement": ("clean", "many differences", "second page"),
     "dossier-effect": ("newest", "oldest", "in doubt"),
     "dossier-run": ("newest", "of a dozen effects", "long"),
     "dossier-subject": ("newest", "of the customer with many"),

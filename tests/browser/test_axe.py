@@ -10,6 +10,11 @@ from playwright.sync_api import Page
 
 from approvals.models import Gate
 from durable import indexing, recovery, runs
+from durable.clock import db_now
+from durable.findings import AGREED, Finding
+from durable.models import Effect, Run
+from durable.vendor_statements import explaining
+from tests.approvals import stated
 from tests.browser.people import Cast, Watch
 from tests.engine import desk
 from tests.vendors import Vendor
@@ -63,11 +68,25 @@ def scenes(vendor: Vendor) -> tuple[list[str], list[str], list[str]]:
     details.append(f"/runs/{undone.ref}/compensation/")
     details += [f"/dossiers/runs/{undone.ref}/", f"/dossiers/effects/{doubt.ref}:pay/"]
     searched = ["/ledger/?q=customer:*cus*", "/ledger/?q=tool:nothing+amount:1,5", "/refunds/"]
+    searched += ["/statements/", *(f"/statements/{number}/" for number in _stated(undone))]
     return (
         ["/gates/", "/runs/", "/doubts/", "/compensation/", "/ledger/", *searched, "/tools/"],
         gates,
         details,
     )
+
+
+def _stated(run: Run) -> list[int]:
+    """A statement with some of each kind of difference, of which one is explained, and one that could not be made."""
+    effect, made = Effect.objects.filter(run=run)[0], stated.made(Finding.VENDOR_ALONE)
+    found = [
+        stated.differs(made, kind, effect=effect)
+        for kind in Finding
+        if kind not in (*AGREED, Finding.VENDOR_ALONE)
+    ]
+    explaining.explain(made.pk, [found[0].pk], actor="rita", reason="by hand, while we were down")
+    failed = stated.request(2, tries=2, trouble="Stripe answered 503", failing_since=db_now())
+    return [made.pk, failed.pk]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -107,6 +126,7 @@ def test_a_fresh_installation_has_whole_pages_too(theme: str, cast: Cast) -> Non
             "/compensation/",
             "/ledger/",
             "/refunds/",
+            "/statements/",
             "/tools/",
         ):
             page.goto(path)

@@ -37,7 +37,8 @@ from durable.ledger import outcome
 from durable.models import Effect, Run
 from durable.roots import builder, keeping
 from durable.states import RunState
-from tests.engine import agents, desk, people, tools
+from durable.vendor_statements import requests
+from tests.engine import agents, desk, people, stated, tools
 from tests.process.watching import Watched, bare, by_superuser, calls, watching
 from tests.vendors import Vendor
 
@@ -202,6 +203,17 @@ def a_restore(vendor: Vendor, seen: Watched) -> None:
     restoring.restored(**OPERATOR)
 
 
+def a_statement(vendor: Vendor, seen: Watched) -> None:
+    """The vendor's accounts of the day before, and of what has been done here, held against the ledger."""
+    by_superuser(
+        seen.services,
+        'INSERT INTO durable_statementrequest (vendor, account, asked_by, tries, trouble, start, "end")'
+        " VALUES ('stripe', '', 'tests', 0, '', now() - interval '1 day', now())",
+    )
+    assert requests.plan(stated.midnight() + timedelta(hours=13)) == 1
+    assert requests.work() == 2
+
+
 def a_root(vendor: Vendor, seen: Watched) -> None:
     """Over all that has happened so far, and kept outside."""
     assert builder.build() == 1
@@ -210,7 +222,7 @@ def a_root(vendor: Vendor, seen: Watched) -> None:
 
 SCENES: tuple[Callable[[Vendor, Watched], None], ...] = (
     a_desk_run, a_thinking_run, a_gate, a_gate_that_nobody_decides, a_cut_reply, a_late_answer, commands, failures,
-    waiting, a_restore, a_root,
+    waiting, a_restore, a_statement, a_root,
 )  # fmt: skip
 
 

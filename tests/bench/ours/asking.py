@@ -13,7 +13,7 @@ from django.urls import reverse
 from approvals.models import BulkAct, Gate
 from durable.models import Effect, Run
 from tests.bench import kit, paging
-from tests.bench.ours import exactly, extremes, searching
+from tests.bench.ours import exactly, extremes, searching, stating
 from tests.bench.ours.exactly import Exactly
 
 
@@ -109,8 +109,8 @@ def _ledger() -> Asked:
 
 
 def _audits() -> dict[str, Asked]:
-    """Dossiers, refunds, and what completes a search."""
-    pages = {"refunds": searching.refunds(), **searching.dossiers(_long())}
+    """Dossiers, refunds, statements, and what completes a search."""
+    pages = {"refunds": searching.refunds(), **stating.addresses(), **searching.dossiers(_long())}
     found = {
         page: {what: Question(addresses, "auditor") for what, addresses in asked.items()}
         for page, asked in pages.items()
