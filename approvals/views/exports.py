@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from http import HTTPStatus
 from typing import IO, Any, cast
 
-from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, HttpResponse, StreamingHttpResponse
@@ -134,7 +134,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 async def _later(file: IO[bytes]) -> AsyncIterator[bytes]:
     """The same where the server asks so; else all of it would be read at once."""
     with file:
-        while block := await sync_to_async(file.read, thread_sensitive=False)(files.BLOCK):
+        while block := await asyncio.to_thread(file.read, files.BLOCK):
             yield block
 
 

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from approvals.models import BulkAct, BulkResult, Export, Gate
+from approvals.models import BulkAct, BulkResult, Gate
 from approvals.queries import inbox
 from durable.findings import Finding
 from durable.models import LedgerEvent, Subject
@@ -67,7 +67,7 @@ def address(name: str, gate: Gate) -> str:
     if name in ("bulk-act", "bulk-starts", "bulk-stops"):
         of[name] = [bulk_of(gate)]
     if name in ("export-stops", "export-deletions", "export-downloads"):
-        of[name] = [export_of_another()]
+        of[name] = [factories.export_of("starter").pk]
     if name.startswith("dossier-"):
         of |= {name: [gate.effect.key]}
     if name.startswith("dossier-run"):
@@ -87,12 +87,6 @@ def bulk_of(gate: Gate) -> int:
     if new:
         BulkResult.objects.create(bulk=made, run=run)
     return made.pk
-
-
-def export_of_another() -> int:
-    """An export that is somebody else's, whoever asks."""
-    maker = User.objects.get_or_create(username="starter")[0]
-    return Export.objects.get_or_create(person=maker, of="ledger", form="csv", zone="UTC")[0].pk
 
 
 def world() -> tuple[Any, ...]:

@@ -109,11 +109,19 @@ def _ledger() -> Asked:
 
 
 def _audits() -> dict[str, Asked]:
-    """Dossiers, refunds, statements, and what completes a search."""
+    """Dossiers, refunds, statements, exports, the time zone, and what completes a search."""
     pages = {"refunds": searching.refunds(), **stating.addresses(), **searching.dossiers(_long())}
     found = {
         page: {what: Question(addresses, "auditor") for what, addresses in asked.items()}
         for page, asked in pages.items()
+    }
+    found |= {
+        "exports": {"all": Question([_at("exports")], "auditor")},
+        "export": {
+            "all": Question([_at("export", of="ledger")], "auditor"),
+            "log": Question([_at("export", of="log")], "auditor"),
+        },
+        "time-zone": {"all": Question([_at("time-zone")])},
     }
     typed = {what: "" if what == "nothing typed" else what for what in paging.ASKED["ledger-suggestions"]}
     found["ledger-suggestions"] = {
@@ -247,12 +255,6 @@ def _others() -> dict[str, Asked]:
             "all": Question([_at("acts")], "auditor"),
             "refused": Question([_at("acts", q="only:refused")], "auditor"),
         },
-        "exports": {"all": Question([_at("exports")], "auditor")},
-        "export": {
-            "all": Question([_at("export", of="ledger")], "auditor"),
-            "log": Question([_at("export", of="log")], "auditor"),
-        },
-        "time-zone": {"all": Question([_at("time-zone")])},
         "metrics": {"all": Question([_at("metrics")], "admin")},
     }
 
