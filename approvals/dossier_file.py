@@ -12,7 +12,7 @@ from approvals.queries import dossier, dossiers
 from approvals.queries.dossiers import Dossier
 from durable.errors import Invalid
 from durable.models import Effect
-from durable.money import from_minor
+from durable.money import written
 
 FORM = "interlock-dossier-1"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -52,7 +52,7 @@ def amount(minor: int | None, currency: str) -> str | None:
     if minor is None:
         return None
     try:
-        return f"{from_minor(minor, currency):f}"
+        return written(minor, currency)
     except Invalid:  # a file tells what is stored, whatever it is
         return f"{minor} minor units"
 

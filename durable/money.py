@@ -81,6 +81,18 @@ def from_minor(minor: int, currency: str) -> Decimal:
     return Decimal(minor).scaleb(-exponent(currency))
 
 
+def written(minor: int, currency: str, *, grouped: bool = False) -> str:
+    """So many minor units as text with the currency's decimals, exact however large: sums pass any single amount.
+
+    `grouped`: with commas between thousands, for the eye.
+    """
+    decimals = exponent(currency)
+    digits = str(abs(minor)).rjust(decimals + 1, "0")
+    whole, part = digits[: len(digits) - decimals], digits[len(digits) - decimals :]
+    shown = f"{int(whole):,}" if grouped else whole
+    return f"{'-' if minor < 0 else ''}{shown}{'.' if part else ''}{part}"
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Money:
     """An amount of one currency, held with the currency's own decimals. Two currencies are never added."""

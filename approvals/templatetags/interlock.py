@@ -17,7 +17,7 @@ from approvals import access, appearance, moments, payload
 from approvals import visible as text_view
 from approvals.capabilities import Capability
 from durable.errors import Invalid
-from durable.money import from_minor
+from durable.money import written
 
 register = template.Library()
 NONE = "\N{EN DASH}"
@@ -79,7 +79,7 @@ def amount(minor: int | None, currency: str) -> str:
     if minor is None:
         return NONE
     try:
-        return f"{from_minor(minor, currency):,f} {currency}"
+        return f"{written(minor, currency, grouped=True)} {currency}"
     except Invalid:  # a page shows what is stored, whatever it is
         return f"{minor} minor units of {plain(currency)}"
 

@@ -27,6 +27,10 @@ def drawn(source: str, **context: object) -> str:
         (0, "EUR", "0.00 EUR"),
         (-1290, "EUR", "-12.90 EUR"),
         (9007199254740991, "EUR", "90,071,992,547,409.91 EUR"),
+        # Sums are larger than any single amount.
+        (12345678901234567890123, "EUR", "123,456,789,012,345,678,901.23 EUR"),
+        (-(10**30), "JPY", f"-{10**30:,} JPY"),
+        (10**30 + 7, "KWD", f"{10**27:,}.007 KWD"),
         (7, "XYZ", "7 minor units of XYZ"),
         (7, "E\u202eU", "7 minor units of E[U+202E]U"),
         (None, "EUR", "\N{EN DASH}"),
