@@ -121,6 +121,8 @@ _EXPORTS = tuple(
     for what, unit, more in (
         ("rows", "rows/s", True),
         ("bytes", "MB/s", True),
+        ("busy server", "s a million", False),
+        ("busy worker", "s a million", False),
         ("memory", "MiB", False),
         ("more memory", "MiB", False),
     )

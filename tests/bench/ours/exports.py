@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import resource
 import tempfile
+import time
 
+import psutil
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.db import connection
 
 from approvals.exports import orders, work
 from approvals.models import Export
@@ -46,13 +49,25 @@ def make(form: str) -> kit.Figures:
         settings.INTERLOCK_EXPORTS = folder
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         export = orders.order(User.objects.get(username="rita"), "ledger", "", form)
+        worker, server = time.process_time(), _server()
         took = kit.timed(lambda: work.carry_on(export.pk))
+        worker, server = time.process_time() - worker, _server() - server
         export = Export.objects.get(pk=export.pk)
     kit.done(export.rows, Effect.objects.count(), f"rows ({export.state} {export.words})")
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
         "rows": kit.rate(export.rows, took),
         "bytes": export.bytes / took / 1e6,
+        "busy server": server / export.rows * 1e6,
+        "busy worker": worker / export.rows * 1e6,
         "memory": most / 1024,
         "more memory": (most - before) / 1024,
     }
+
+
+def _server() -> float:
+    """Seconds of processor time of the session with the database."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        times = psutil.Process(cursor.fetchone()[0]).cpu_times()
+    return float(times.user + times.system)
