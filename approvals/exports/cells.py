@@ -9,12 +9,15 @@ So reading back is one rule: at the start and behind each of those marks, one ap
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _MARKS = r"[;|\t\r\n]"
 _COMPUTED = r"[-=+@''\uFF0B\uFF0D\uFF1D\uFF20]"
 _ANY = rf"(^|{_MARKS})\s*{_COMPUTED}|^[\t\r\n]"
 _FIRST = rf"^(\s*{_COMPUTED}|[\t\r\n])"
 _LATER = rf"({_MARKS})(?=\s*{_COMPUTED})"
+
+_SOME = rf"(^|{_MARKS})\s*{_COMPUTED}|(^|;)[\t\r\n]"
 
 #: What was put in: `BACK.sub(r"\1", cell)` is the text.
 BACK = re.compile(r"(^|[;|\t\r\n])'")
@@ -25,3 +28,10 @@ def guarded(text: str) -> str:
     later = rf"regexp_replace({text}, '{_LATER}', '\1''', 'g')"
     first = f"CASE WHEN {text} ~ '{_FIRST}' THEN '''' ELSE '' END"
     return f"CASE WHEN {text} ~ '{_ANY}' THEN {first} || {later} ELSE {text} END"
+
+
+def suspicious(texts: Iterable[str]) -> str:
+    """SQL for whether any of these texts may need an apostrophe: one look at all of them, joined by a mark. Nearly all
+    rows need none.
+    """
+    return f"concat_ws(';', {', '.join(texts)}) ~ '{_SOME}'"

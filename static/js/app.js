@@ -71,10 +71,10 @@ if (ready) {
   }, 3000);
 }
 
-// One click is one request.
+// One click is one request; but what brings a file leaves the page as it is, and may be asked for again.
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (form.method !== "post") return;
+  if (form.method !== "post" || "file" in form.dataset) return;
   if (form.dataset.sent) event.preventDefault();
   form.dataset.sent = "yes";
 });

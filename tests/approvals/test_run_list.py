@@ -145,7 +145,7 @@ def test_completions_continue_what_was_typed(olga: Client) -> None:
     assert offered("agent:st") == ["agent:StockDesk"]
     assert offered("stu") == ["status:stuck"]
     assert offered("status:stuck ") == [
-        f"status:stuck {key}:" for key in ("agent", "subject", "older-than", "ref")
+        f"status:stuck {key}:" for key in ("agent", "subject", "older-than", "from", "to", "ref")
     ]
     assert "status:stuck older-than:4h" in offered("status:stuck older-than:")
     assert offered("<b>") == []

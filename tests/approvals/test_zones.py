@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from approvals import days, ledger_query, log_query, moments, run_query
+from approvals.queries import finding
 from approvals.queries.finding import Tonight
 from approvals.queries.pictures import day_ends
 from durable.clock import db_now
@@ -106,6 +107,21 @@ def test_a_reader_chooses_a_zone_which_each_page_names_and_days_are_meant_in(sig
     )
     assert effect.key in other and "9 Mar, 12:00 UTC" in other
     assert Effect.objects.get(pk=effect.pk).recorded_at == noon
+
+
+@pytest.mark.django_db
+def test_runs_are_found_by_the_days_of_the_reader_in_which_they_started() -> None:
+    claims = [factories.running() for _ in range(3)]
+    for day, claim in zip((8, 9, 10), claims, strict=True):
+        Run.objects.filter(pk=claim.run_id).update(created_at=datetime(2026, 3, day, 12, tzinfo=UTC))
+    with timezone.override(ZoneInfo("Pacific/Kiritimati")):  # there it is the next day, two o'clock
+        for text, wanted in (
+            ("from:2026-03-10 to:2026-03-10", {1}),
+            ("to:2026-03-10", {0, 1}),
+            ("from:2026-03-12", set()),
+        ):
+            found = {run.pk for part in finding.found(run_query.parse(text)) for run in part}
+            assert found == {claims[place].run_id for place in wanted}, text
 
 
 @pytest.mark.django_db

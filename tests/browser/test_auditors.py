@@ -34,8 +34,9 @@ def test_an_auditor_exports_what_a_search_found_and_has_a_file_that_is_whole(
     page.get_by_role("button", name="Make it: 1 row").click()
     expect(page.get_by_text("Asked", exact=True).last).to_be_visible()
     work.carry_on(Export.objects.get().pk)
-    with page.expect_download() as waiting:  # the page shows by itself that it is made
-        page.get_by_role("button", name="Download").click()
+    for _ in range(2):  # the page shows by itself that it is made, and gives it out as often as one likes
+        with page.expect_download() as waiting:
+            page.get_by_role("button", name="Download").click()
     assert re.fullmatch(r"interlock-ledger-\d{8}T\d{6}Z-1-rows\.csv", waiting.value.suggested_filename)
     with Path(waiting.value.path()).open(encoding="utf-8-sig", newline="") as file:
         (row,) = csv.DictReader(file)
