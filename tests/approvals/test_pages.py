@@ -20,6 +20,7 @@ from tests import factories
 from tests.approvals import stated
 from tests.approvals.addresses import names
 from tests.approvals.conftest import SignIn
+from tests.approvals.world import world
 
 pytestmark = pytest.mark.django_db
 
@@ -87,20 +88,6 @@ def bulk_of(gate: Gate) -> int:
     if new:
         BulkResult.objects.create(bulk=made, run=run)
     return made.pk
-
-
-def world() -> tuple[Any, ...]:
-    """Everything that a page could have changed; that something was refused stands in the log, and changes nothing."""
-    with connection.cursor() as cursor:
-        found = []
-        for table in ("durable_run", "durable_effect", "durable_wait", "durable_ledgerevent", "approvals_gate",
-                      "approvals_decision", "durable_purse"):  # fmt: skip
-            rows = "WHERE run_ref LIKE 'run-%'" if table == "durable_ledgerevent" else ""
-            cursor.execute(
-                f"SELECT md5(coalesce(string_agg(t::text, '|' ORDER BY t.id), '')) FROM {table} t {rows}"
-            )
-            found.append(cursor.fetchone())
-    return tuple(found)
 
 
 def test_the_matrix_knows_every_address_of_the_urlconf() -> None:
