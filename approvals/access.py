@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, Permission, User
 from django.core.exceptions import PermissionDenied
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import JSONObject
 
 from approvals import hands, memory
@@ -19,9 +19,12 @@ from durable import doubts
 from durable.doubts import Said
 from durable.errors import NotFound
 from durable.models import Chain, Effect, Purse, Run, StatementRequest, Subject
+from durable.models.fields import Clock
 
 #: Four eyes: a yes, and an edit that becomes what is sent, must come from somebody else than who asked or edited.
 _NEEDS_ANOTHER = frozenset({Verdict.APPROVE, Verdict.EDIT})
+_SPENT = ("budget__steps_used", "budget__tokens_used", "budget__tokens_reserved")
+_HEAD = Chain.objects.filter(run_ref=OuterRef("run__ref")).values("no")
 _GATES = Gate.objects.filter(effect=OuterRef("pk")).order_by("-round").values("pk")[:1]
 
 
@@ -82,16 +85,16 @@ def gates(user: User | AnonymousUser) -> QuerySet[Gate]:
 
 
 def get_gate(user: User, gate_id: int) -> Gate:
-    """Return a gate that the person may see, with the `purse` of its run in the effect's currency (None without one).
-
-    Raises the same NotFound for one that is not there.
+    """Return a gate that the person may see, with the `purse` of its run in the effect's currency (None without one)
+    and the database's `clock`. Raises Missing without the right to see gates, NotFound for one that is not there.
     """
+    check(user, Capability.SEE_GATES)
     purse = Purse.objects.filter(
         budget=OuterRef("effect__run__budget"), currency=OuterRef("effect__currency")
     ).values(found=JSONObject(limit="limit_minor", spent="spent_minor", reserved="reserved_minor"))
     found = (
         gates(user)
-        .annotate(purse=Subquery(purse[:1]))
+        .annotate(purse=Subquery(purse[:1]), clock=Clock())
         .select_related(
             "effect__run__budget", "effect__run__seal_key", "effect__facts", "effect__said", "wait", "payload"
         )
@@ -104,12 +107,9 @@ def get_gate(user: User, gate_id: int) -> Gate:
 
 
 def get_run(user: User, ref: str) -> Run:
-    """Return a run that the person may see. Raises the same NotFound for one that is not there."""
-    found = (
-        Run.objects.select_related("budget", "parent", "seal_key").filter(ref=ref).first()
-        if may(user, Capability.SEE_RUNS)
-        else None
-    )
+    """Return a run that the person may see. Raises Missing without the right, NotFound for one that is not there."""
+    check(user, Capability.SEE_RUNS)
+    found = Run.objects.select_related("budget", "parent", "seal_key").filter(ref=ref).first()
     if found is None:
         raise NotFound("no such run")
     return found
@@ -118,7 +118,7 @@ def get_run(user: User, ref: str) -> Run:
 def glance(user: User, ref: str) -> tuple[object, ...]:
     """What tells a run's page from a newer one, for a poll: the right and the row in one query.
 
-    The same rule as `get_run`, and the same NotFound. See `queries.run.version` for what the values are.
+    The same rule as `get_run`. See `queries.run.version` for what the values are.
     """
     held = Permission.objects.filter(
         Q(group__user=user) | Q(user=user),
@@ -126,58 +126,56 @@ def glance(user: User, ref: str) -> tuple[object, ...]:
         codename=Capability.SEE_RUNS.value,
     )
     head = Chain.objects.filter(run_ref=OuterRef("ref")).values("no")
-    found = (
+    spent = Sum(F("reserved_minor") + 3 * F("spent_minor"))  # what passes from one to the other shows too
+    money = Purse.objects.filter(budget=OuterRef("budget")).order_by().values("budget").annotate(all=spent)
+    found: tuple[object, ...] | None = (
         Run.objects.filter(Exists(held), ref=ref)
-        .annotate(no=Subquery(head))
-        .values_list("state", "step", "version", "attempt", "held", "changed_at", "no")
+        .annotate(no=Subquery(head), money=Subquery(money.values("all")))
+        .values_list("state", "step", "version", "attempt", "held", "changed_at", "no", *_SPENT, "money")
         .first()
         if user.is_active
         else None
     )
     if found is None:
+        check(user, Capability.SEE_RUNS)
         raise NotFound("no such run")
     return found
 
 
 def get_ledger_of_run(user: User, ref: str) -> Run:
-    """Return a run whose effects the person may see. Raises the same NotFound for one that is not there."""
-    if not may(user, Capability.SEE_LEDGER):
-        raise NotFound("no such run")
+    """Return a run whose effects the person may see. Raises as `get_run` does."""
+    check(user, Capability.SEE_LEDGER)
     return get_run(user, ref)
 
 
 def get_subject(user: User, hash: str) -> Subject:
-    """Return a subject of whom the person may see what was done, by its keyed hash: any one row of it.
-
-    Raises the same NotFound for one that is not there.
-    """
-    found = Subject.objects.filter(hash=hash).first() if may(user, Capability.SEE_LEDGER) else None
+    """Return any one row of a subject, by its keyed hash. Raises Missing without the right to read the ledger, or NotFound."""
+    check(user, Capability.SEE_LEDGER)
+    found = Subject.objects.filter(hash=hash).first()
     if found is None:
         raise NotFound("no such subject")
     return found
 
 
 def get_statement(user: User, number: int) -> StatementRequest:
-    """Return a statement of a vendor that the person may see, made or not. Raises the same NotFound for one that is not
-    there.
-    """
-    found = StatementRequest.objects.filter(pk=number).first() if may(user, Capability.SEE_LEDGER) else None
+    """Return a statement of a vendor, made or not. Raises Missing without the right to read the ledger, or NotFound."""
+    check(user, Capability.SEE_LEDGER)
+    found = StatementRequest.objects.filter(pk=number).first()
     if found is None:
         raise NotFound("no such statement")
     return found
 
 
 def get_effect(user: User, key: str) -> Effect:
-    """Return an effect that the person may see, with its `newest_gate`. Raises the same NotFound for one that is not
-    there.
+    """Return an effect that the person may see, with its `newest_gate` and `chain_no`. Raises Missing without the right
+    to read the ledger, NotFound for one that is not there.
     """
+    check(user, Capability.SEE_LEDGER)
     found = (
         Effect.objects.select_related("run__seal_key", "payload", "said", "undo_of")
-        .annotate(newest_gate=Subquery(_GATES))
+        .annotate(newest_gate=Subquery(_GATES), chain_no=Subquery(_HEAD))
         .filter(key=key)
         .first()
-        if may(user, Capability.SEE_LEDGER)
-        else None
     )
     if found is None:
         raise NotFound("no such effect")
@@ -216,10 +214,13 @@ def why_no_verdict(person: User, proposed: Mapping[str, Any] | None, verdict: st
 
     Who may settle effects may say anything. Who decides at gates may be the second person, and then says what was
     `proposed`, or nothing. Nobody agrees with themselves; the same word with another receipt is another verdict.
+    An undo ends the run as well: it takes the right to steer runs, of whoever says it first.
     """
     own = proposed is not None and proposed["by"] == actor(person)
     if own and proposed is not None and verdict == proposed["verdict"] and not proposed.get("receipt"):
         return "you have proposed this yourself; another person must agree"
+    if verdict == doubts.UNDO and not _may_turn_back(person, proposed):
+        return f"an undo ends the run too, which takes the right to {dict(PERMISSIONS)[Capability.STEER_RUNS.value]}"
     if may(person, Capability.SETTLE):
         return None
     if own or proposed is None or not may(person, Capability.DECIDE):
@@ -227,6 +228,16 @@ def why_no_verdict(person: User, proposed: Mapping[str, Any] | None, verdict: st
     if verdict and verdict != proposed["verdict"]:
         return "you may agree with what was proposed; to say anything else takes the right to settle effects"
     return None
+
+
+def _may_turn_back(person: User, proposed: Mapping[str, Any] | None) -> bool:
+    """Whether a run may be undone on this person's word, or on theirs who proposed that, and whom this one joins."""
+    if may(person, Capability.STEER_RUNS):
+        return True
+    if proposed is None or proposed["verdict"] != doubts.UNDO or proposed["by"] == actor(person):
+        return False
+    first = User.objects.filter(username=proposed["by"]).first()
+    return first is not None and may(first, Capability.STEER_RUNS)
 
 
 def check_verdict(person: User, proposed: Mapping[str, Any] | None, said: Said) -> None:
@@ -238,6 +249,8 @@ def check_verdict(person: User, proposed: Mapping[str, Any] | None, said: Said) 
     reason = why_no_verdict(now, proposed)
     if reason is None and proposed is not None and not may(now, Capability.SETTLE):
         reason = None if doubts.same(proposed, said) else _EXACTLY.format(_proposed(proposed))
+    if reason is None and said.verdict == doubts.UNDO and not _may_turn_back(now, proposed):
+        reason = why_no_verdict(now, proposed, said.verdict)
     if reason is not None:
         raise Refused(f"Nothing was recorded: {reason}.")
 

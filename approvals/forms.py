@@ -178,10 +178,13 @@ class VerdictForm(ReasonForm):
     owner = forms.CharField(required=False, max_length=150)
     within = forms.ChoiceField(required=False, choices=AGAIN)
     seen = SeenField(16)
+    undoes = SeenField(24)
 
     def __init__(self, data: Mapping[str, Any], *, currency: str = "") -> None:
         super().__init__(data)
         self.currency = currency
+        # What would be undone with it concerns nobody who says something else.
+        self.fields["undoes"].required = self.data.get("verdict") == UNDO
 
     def clean_within(self) -> int:
         """Seconds from now; four hours where nothing is chosen."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from approvals.queries import words
@@ -24,6 +25,12 @@ def way_back(applied: Some) -> list[str]:
         lines.append(f"And {applied.more:,} more, further back. Of all {applied.count:,}:")
         lines += [f"{count:,} {_how(tool)}." for tool, count in sorted(applied.tools.items())]
     return lines
+
+
+def with_one_more(first: dict[str, Any], applied: Some) -> Some:
+    """The same with an effect that will have been applied last, and so is undone first."""
+    tools_of = {**applied.tools, first["tool"]: applied.tools.get(first["tool"], 0) + 1}
+    return replace(applied, count=applied.count + 1, tools=tools_of, rows=[first, *applied.rows])
 
 
 def _undo(row: Mapping[str, Any]) -> str:

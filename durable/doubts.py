@@ -10,20 +10,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.conf import settings
-
-from durable import acts, clock, journal, ledger, runs, tools
+from durable import acts, alone, clock, journal, ledger, runs, tools
 from durable.beats import committing
 from durable.errors import Conflict, Invalid, NotFound, UnknownTool
 from durable.ledger import outcome
-from durable.ledger.applying import spent
 from durable.models import Effect, LedgerEvent, Run, Wait
 from durable.models.fields import Clock
-from durable.money import exponent
 from durable.reconcile import SAFE_SHARE, key_is_good
 from durable.states import ActKind, EffectState, EventKind, WaitKind, WaitState
 from durable.text import check_text, cut, mend
@@ -33,15 +29,21 @@ from durable.vendor import Receipt
 #: When a person who can't tell may want to look again: from a minute to thirty days from now.
 SOONEST, LATEST = timedelta(minutes=1), timedelta(days=30)
 _HEARD = 500
+#: The verdict that ends the run, and undoes all that it did.
+UNDO = "undo"
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One person's verdict: the word, and for what happened the vendor's receipt, with an amount that was typed."""
+    """One person's verdict: the word, and for what happened the vendor's receipt, with an amount that was typed.
+
+    `undoes` names how the run stood (`standing.Standing.undoes`) of which an undo was shown what it undoes.
+    """
 
     verdict: str
     receipt: str = ""
     amount: Decimal | None = None
+    undoes: str = ""
 
     def plain(self) -> dict[str, Any]:
         """The same as plain JSON."""
@@ -50,6 +52,8 @@ class Said:
             found["receipt"] = self.receipt
         if self.amount is not None:
             found["amount"] = format(self.amount, "f")
+        if self.undoes:
+            found["undoes"] = self.undoes
         return found
 
 
@@ -109,13 +113,13 @@ def question(effect: Effect) -> Wait | None:
     return next(iter(questions(effect)), None)
 
 
-def standing(effect: Effect, asked: Sequence[Wait]) -> str:
+def standing(effect: Effect, asked: Sequence[Wait], now: datetime | None = None) -> str:
     """A short name of all that a word about an effect depends on; `asked` are its open `questions`. It changes when
     somebody proposes or settles, or more is found or asked, and when "it did not happen" would mean something else:
-    the run has turned back, or the key has grown too old to be repeated.
+    the run has turned back, or the key has grown too old to be repeated. `now` is the database's clock, if it is known.
     """
     told = [(wait.pk, wait.detail.get("proposal"), wait.detail.get("candidates")) for wait in asked]
-    shown = (effect.state, effect.sends, effect.receipt_id, effect.run.state, _key_is_good(effect), told)
+    shown = (effect.state, effect.sends, effect.receipt_id, effect.run.state, _key_is_good(effect, now), told)
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
@@ -132,25 +136,14 @@ def standings(keys: Sequence[str]) -> dict[str, str]:
     return {effect.key: standing(effect, asked[effect.pk]) for effect in effects}
 
 
-def _key_is_good(effect: Effect) -> bool:
+def _key_is_good(effect: Effect, now: datetime | None) -> bool:
     """Whether the same key could be sent again for one in doubt; not where its tool is unknown."""
     if effect.state != EffectState.IN_DOUBT:
         return False
     try:
-        return key_is_good(effect, ledger.facts_of(effect), clock.db_now())
+        return key_is_good(effect, ledger.facts_of(effect), now or clock.db_now())
     except UnknownTool:
         return False
-
-
-def needs_second(effect: Effect, receipt: Receipt | None = None) -> bool:
-    """Whether a verdict on it needs a second person: it moves more than one may answer for alone, by what was asked
-    or by the `receipt` that is to prove it.
-    """
-    if effect.amount_minor is None:
-        return False
-    alone: int = settings.VERDICT_ALONE_LIMIT * 10 ** exponent(effect.currency)
-    moved = None if receipt is None else spent(effect, receipt)
-    return max(effect.amount_minor, moved or 0) > alone
 
 
 def proposal(asked: Wait | None) -> Mapping[str, Any] | None:
@@ -160,7 +153,7 @@ def proposal(asked: Wait | None) -> Mapping[str, Any] | None:
 
 
 def same(proposed: Mapping[str, Any], said: Said) -> bool:
-    """Whether a verdict is exactly what has been proposed: the word, the receipt and the amount."""
+    """Whether a verdict is exactly what has been proposed: the word, the receipt, the amount, and what it undoes."""
     return {name: proposed[name] for name in proposed if name in _SAID} == said.plain()
 
 
@@ -172,10 +165,10 @@ def settles(
     `receipt` is what would be adopted. What has been proposed once takes two people, whatever the second one says.
     Raises Conflict for whoever would agree with their own proposal.
     """
-    body = {"verdict": said.verdict}
+    body = {"verdict": said.verdict} | ({"undoes": said.undoes} if said.undoes else {})
     asked = question(effect)
     before = proposal(asked)
-    if before is not None or needs_second(effect, receipt):
+    if before is not None or alone.needs_second(effect, receipt, undoing=said.verdict == UNDO):
         if asked is None:
             raise Conflict(
                 f"{effect.key}: nobody has been asked about it yet; the sweeper will call a person"
@@ -190,7 +183,7 @@ def settles(
     return True
 
 
-_SAID = ("verdict", "receipt", "amount")
+_SAID = ("verdict", "receipt", "amount", "undoes")
 
 
 def _propose(run: Run, effect: Effect, asked: Wait, said: Said, *, actor: str, reason: str) -> None:

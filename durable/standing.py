@@ -46,6 +46,11 @@ class Standing:
         return _name(self.state, self.held, self.attempt, self.head, self.effects)
 
     @property
+    def undoes(self) -> str:
+        """For a verdict that turns a run back: what it did, what it has open. To propose changes nothing of it."""
+        return _name(self.state, self.effects)
+
+    @property
     def stop(self) -> str:
         """For a hold: it lets nothing happen, so the steps of a busy run may not outrun it."""
         return _name(self.held)

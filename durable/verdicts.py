@@ -8,11 +8,11 @@ key is sent again, and for any other the step gets a new key, linked to the old 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-from durable import clock, doubts, journal, ledger, proofs, runs, vault, waits, wakeup
+from durable import clock, doubts, journal, ledger, proofs, runs, standing, vault, waits, wakeup
 from durable.beats import committing
 from durable.doubts import Check, Said
 from durable.errors import Conflict, Invalid
@@ -122,16 +122,20 @@ def undo(
     receipt_id: str,
     amount: Decimal | None = None,
     seen: str = "",
+    undoes: str | None = None,
     check: Check | None = None,
 ) -> bool:
     """Settle an effect in doubt as applied, then end its run and undo what it has done, all in one commit.
     False: it is a proposal now.
 
-    Raises Conflict for an effect that is itself an undo.
+    `undoes` is the `standing` of the run, as far as an undo depends on it, that the person was shown the undo of;
+    None: nobody claims to have seen it. Raises Conflict for an effect that is itself an undo, Moved where the run has
+    done or begun something since.
     """
-    said = _said("undo", actor, reason, receipt_id, amount)
+    said = replace(_said(doubts.UNDO, actor, reason, receipt_id, amount), undoes=undoes or "")
     with committing("command"):
         run, effect = doubts.lock(effect_key, said, seen=seen, check=check)
+        standing.check(run, undoes, "undoes")
         if effect.undo_of_id is not None or run.state in FINAL:
             raise Conflict(f"{effect_key}: {run.ref} is {run.state}; an undo is not undone again")
         receipt = proofs.receipt(effect, said.receipt, said.amount)

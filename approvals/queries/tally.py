@@ -75,6 +75,7 @@ class Some:
     count: int
     sums: Mapping[str, int]
     tools: Mapping[str, int]
+    parts: Mapping[tuple[str, str], int]  # amounts by tool and currency
     rows: Sequence[pages.Row]
 
     def __bool__(self) -> bool:
@@ -104,12 +105,15 @@ class Tally:
         ]
         sums: dict[str, int] = {}
         tools: dict[str, int] = {}
+        parts: dict[tuple[str, str], int] = {}
         for group in (row for row in found if row["group_place"] == 1):
             tools[group["tool"]] = tools.get(group["tool"], 0) + group["group_count"]
             if group["group_minor"] is not None:
+                part = (group["tool"], group["currency"])
+                parts[part] = parts.get(part, 0) + int(group["group_minor"])
                 sums[group["currency"]] = sums.get(group["currency"], 0) + int(group["group_minor"])
         listed = [row for row in found if row["place"] <= LISTED]
-        return Some(sum(tools.values()), dict(sorted(sums.items())), tools, listed[:most])
+        return Some(sum(tools.values()), dict(sorted(sums.items())), tools, parts, listed[:most])
 
     @property
     def undoable(self) -> Some:

@@ -10,15 +10,16 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from approvals import access, outcomes
+from approvals import access, outcomes, verdict_radius
 from approvals.capabilities import Capability
 from approvals.queries import actors, words
-from durable import doubts, tools, verdicts
+from approvals.verdict_radius import WayBack
+from durable import alone, doubts, verdicts
 from durable.errors import InterlockError
 from durable.models import Effect, Wait
-from durable.states import UNSETTLED, EffectState, RunState
+from durable.states import FINAL, UNSETTLED, EffectState, RunState
 
-HAPPENED, DID_NOT, UNDO, CANT_TELL = "happened", "did not", "undo", "can't tell"
+HAPPENED, DID_NOT, UNDO, CANT_TELL = "happened", "did not", doubts.UNDO, "can't tell"
 ACKNOWLEDGE, ASK_AGAIN = "acknowledge", "ask again"
 VERDICTS = (HAPPENED, DID_NOT, UNDO, CANT_TELL, ACKNOWLEDGE, ASK_AGAIN)
 #: How the engine calls what the form says, where it has another word.
@@ -36,10 +37,13 @@ def offered(user: User, effect: Effect, asked: Sequence[Wait], now: datetime) ->
         return None
     settlers = list(access.settlers()[:_OWNERS])
     told = _told(user, effect, proposed, settlers)
-    choices = [_happened(effect), _did_not(effect, now), _undo(effect), _cant_tell()]
+    back = verdict_radius.of(effect) if effect.undo_of_id is None else None
+    choices = [_happened(effect), _did_not(effect, now), _undo(effect, back, proposed), _cant_tell()]
     return {
         "url": reverse("verdicts", args=[effect.key]),
-        "seen": doubts.standing(effect, asked),
+        "seen": doubts.standing(effect, asked, now),
+        "undoes": back and back.name,
+        "back": back.lines if back is not None and choices[2]["allowed"] else [],
         "choices": [_judged(user, choice, proposed) for choice in choices],
         "pick": bool(doubt is not None and doubt.detail.get("candidates")),
         "money": effect.currency if effect.amount_minor is not None else "",
@@ -55,13 +59,11 @@ def _told(
     user: User, effect: Effect, proposed: Mapping[str, Any] | None, settlers: Sequence[User]
 ) -> dict[str, Any]:
     """Whether a second person is needed, who that may be, and what has been proposed."""
-    if proposed is None and not doubts.needs_second(effect):
-        alone = "one verdict settles it; whoever comes second is told"
+    if proposed is None and not alone.needs_second(effect):
+        one = "one verdict settles it; whoever comes second is told"
         if effect.amount_minor is not None:
-            alone = (
-                f"up to {settings.VERDICT_ALONE_LIMIT:,} {effect.currency} {alone}; of more, another confirms"
-            )
-        return {"threshold_note": alone, "proposed": None, "second": "", "verb": "Record the verdict"}
+            one = f"up to {settings.VERDICT_ALONE_LIMIT:,} {effect.currency} {one}; of more, another confirms"
+        return {"threshold_note": one, "proposed": None, "second": "", "verb": "Record the verdict"}
     limit = f"over {settings.VERDICT_ALONE_LIMIT:,} {effect.currency}: a second person confirms"
     if proposed is None:
         others = [outcomes.name(one) for one in access.seconds(access.actor(user))[: _NAMED + 1]]
@@ -172,17 +174,22 @@ def _did_not(effect: Effect, now: datetime) -> dict[str, Any]:
     return {**choice, "note": note + back, "allowed": True}
 
 
-def _undo(effect: Effect) -> dict[str, Any]:
+def _undo(effect: Effect, back: WayBack | None, proposed: Mapping[str, Any] | None) -> dict[str, Any]:
     choice = {"value": UNDO, "label": "It happened, undo it", "icon": "arrow-back-up"}
-    if effect.undo_of_id is not None:
+    if back is None:
         return {**choice, "note": "An undo is not undone.", "allowed": False}
-    try:
-        can = tools.get(effect.tool).undo_act is not None
-    except InterlockError:
-        can = False
-    note = "Settles it as happened, with its receipt; then the run is ended and all that it did is undone."
-    if not can:
-        note += " This one has no undo: it will be listed as not undone."
+    if effect.run.state in FINAL:
+        return {**choice, "note": f"The run is {effect.run.state}; it is not undone again.", "allowed": False}
+    if (
+        proposed is not None
+        and proposed["verdict"] == UNDO
+        and proposed.get("undoes", back.name) != back.name
+    ):
+        note = "What it would undo has changed since it was proposed: this is a new proposal."
+        return {**choice, "note": note, "allowed": True}
+    note = "Settles it as happened, with its receipt; then ends the run and undoes all that it did, as listed below."
+    if proposed is None and back.too_much and not alone.needs_second(effect):
+        note += " In all that is more than one person may answer for: another one must say the same."
     return {**choice, "note": note, "allowed": True}
 
 

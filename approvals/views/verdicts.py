@@ -17,7 +17,7 @@ from approvals import access, attempts, htmx
 from approvals.capabilities import Capability
 from approvals.errors import Refused
 from approvals.forms import VerdictForm, first_error
-from approvals.queries.verdict import ACKNOWLEDGE, ASK_AGAIN, CANT_TELL, DID_NOT, HAPPENED
+from approvals.queries.verdict import ACKNOWLEDGE, ASK_AGAIN, CANT_TELL, DID_NOT, HAPPENED, UNDO
 from approvals.views.doors import SignedIn, door
 from approvals.views.effects import show
 from durable import doubts, verdicts
@@ -43,7 +43,8 @@ def verdict(request: SignedIn, key: str) -> HttpResponse:
     try:
         done = _say(request.user, key, **form.cleaned_data)
     except Refused as refusal:
-        attempts.refused(request, str(refusal), Capability.SETTLE.value)
+        right = Capability.STEER_RUNS if form.cleaned_data["verdict"] == UNDO else Capability.SETTLE
+        attempts.refused(request, str(refusal), right.value)
         found = access.get_effect(request.user, key)
         return show(request, found, status=HTTPStatus.FORBIDDEN, problem=str(refusal))
     except InterlockError as refusal:
@@ -65,6 +66,7 @@ def _say(
     owner: str,
     within: int,
     seen: str,
+    undoes: str,
 ) -> str:
     """Give the engine one verdict. Returns what the page says afterwards."""
     actor = access.actor(person)
@@ -92,7 +94,9 @@ def _say(
         verdicts.ask_again(key, actor=actor, reason=reason, **shown)
         return _SETTLED
     else:
-        settled = verdicts.undo(key, actor=actor, reason=reason, receipt_id=receipt, amount=amount, **shown)
+        settled = verdicts.undo(
+            key, actor=actor, reason=reason, receipt_id=receipt, amount=amount, undoes=undoes, **shown
+        )
     return _SETTLED if settled else _PROPOSED
 
 

@@ -45,12 +45,17 @@ def doubtful(*, quiet: bool = True) -> Effect:
     return effect
 
 
+def shown(client: Client, effect: Effect) -> dict[str, str]:
+    """How things stand, under the names by which the effect's page has a verdict say what it was given upon."""
+    page = client.get(reverse("effect", args=[effect.key])).content.decode()
+    found = dict(re.findall(r'name="(seen|undoes)" value="([^"]*)"', page))
+    return {"seen": "0" * 16, "undoes": ""} | found
+
+
 def say(client: Client, effect: Effect, verdict: str, **more: Any) -> Any:
     """Say it on the effect's page as it stands now, where it has a form for that; with `seen`, on an older one."""
     if "seen" not in more:
-        page = client.get(reverse("effect", args=[effect.key]))
-        shown = re.search(r'name="seen" value="([^"]*)"', page.content.decode())
-        more["seen"] = shown[1] if shown else "0" * 16
+        more = shown(client, effect) | more
     return client.post(
         reverse("verdicts", args=[effect.key]), {"verdict": verdict, "reason": "I called them", **more}
     )
