@@ -6,6 +6,7 @@ A page's template holds its fragments as partials; a request by htmx gets the fr
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -63,9 +64,17 @@ def unchanged(request: HtmxHttpRequest, version: str) -> bool:
     return wants_fragment(request) and request.GET.get("seen") == version
 
 
-def not_modified() -> HttpResponse:
-    """204: htmx swaps nothing."""
-    answer = HttpResponse(status=HTTPStatus.NO_CONTENT)
+class NotModified(HttpResponse):
+    """204: htmx swaps nothing. What it says holds for `good_for` at most, where the page knows a deadline."""
+
+    status_code = HTTPStatus.NO_CONTENT
+    good_for: timedelta | None = None
+
+
+def not_modified(good_for: timedelta | None = None) -> NotModified:
+    """The answer to a poll that shows all there is. After `good_for` the clock alone makes the page another one."""
+    answer = NotModified()
+    answer.good_for = good_for
     patch_vary_headers(answer, ["HX-Request"])
     return answer
 

@@ -13,16 +13,16 @@ import hashlib
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from http import HTTPStatus
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import patch_cache_control
 
-from approvals.htmx import not_modified
+from approvals.htmx import NotModified, not_modified
 
-#: Some of what pages show follows from the clock alone: "is a worker up?", a deadline that is near.
+#: Some of what pages show follows from the clock alone, such as "is a worker up?". A page that knows a deadline says
+#: for how long its answer holds (`NotModified.good_for`).
 _KEPT = timedelta(seconds=30)
 #: Open pages that are remembered in a process; beyond them it begins anew.
 _MOST = 5_000
@@ -47,12 +47,14 @@ class SpareUnchanged:
         if before == state and time.monotonic() < until:
             return _again()
         # The state was read first: what changes while the view works has another name when the page asks again.
+        asked_at = time.monotonic()
         answer = self.get_response(request)
         self._unchanged.pop(page, None)
-        if answer.status_code == HTTPStatus.NO_CONTENT:
+        if isinstance(answer, NotModified):
             if len(self._unchanged) >= _MOST:
                 self._unchanged.clear()
-            self._unchanged[page] = (state, time.monotonic() + _KEPT.total_seconds())
+            kept = min(_KEPT, answer.good_for) if answer.good_for is not None else _KEPT
+            self._unchanged[page] = (state, asked_at + kept.total_seconds())
         return answer
 
 
@@ -66,12 +68,17 @@ def snapshot() -> str:
         return ""
 
 
+def is_poll(request: HttpRequest) -> bool:
+    """Whether an open page asks by itself, and no person has done anything."""
+    headers = request.headers
+    asks = request.method == "GET" and headers.get("HX-Request") == "true" and "seen" in request.GET
+    return asks and "HX-Boosted" not in headers and "HX-History-Restore-Request" not in headers
+
+
 def _page(request: HttpRequest) -> bytes:
     """Which open page of which browser polls; empty for every other request."""
     session = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
-    headers = request.headers
-    polls = request.method == "GET" and headers.get("HX-Request") == "true" and "seen" in request.GET
-    if not session or not polls or "HX-Boosted" in headers or "HX-History-Restore-Request" in headers:
+    if not session or not is_poll(request):
         return b""
     return hashlib.sha256(f"{session}\n{request.get_full_path()}".encode(errors="replace")).digest()
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import Case, Q, When
 
 from approvals import access, differences, payload, policy
 from approvals.capabilities import Capability
@@ -14,6 +15,7 @@ from approvals.queries import inbox, words
 from approvals.states import GateState
 from durable.digest import canonical
 from durable.errors import InterlockError, Invalid
+from durable.models.fields import Clock
 from durable.money import exponent
 from durable.states import EffectClass
 
@@ -21,10 +23,17 @@ from durable.states import EffectClass
 EACH, TOGETHER, MOST = policy.LIMIT * 2, policy.LIMIT * 10, 20
 
 
-def count(queue: dict[str, Any], gate: Gate) -> int:
-    """How many of the queue's page look alike to this gate, itself among them; 0 where it may not be bulk at all."""
+def count(user: User, queue: dict[str, Any], gate: Gate) -> int:
+    """How many of the queue's page look alike to this gate, itself among them; 0 where it is in no such list."""
     effect = gate.effect
-    if not _may_be(gate) or gate.state != GateState.OPEN or gate.round != 1:
+    if (
+        not _may_be(gate)
+        or gate.state != GateState.OPEN
+        or gate.round != 1
+        or effect.run.parent_id is not None
+    ):
+        return 0
+    if effect.run.requester.casefold() in _own(user):
         return 0
     limit = EACH * 10 ** exponent(effect.currency)
     found = sum(
@@ -34,16 +43,17 @@ def count(queue: dict[str, Any], gate: Gate) -> int:
         and row["undo"] is None
         and row["minor"] is not None
         and row["minor"] <= limit
+        and row["decide_by"] > queue["now"]
         for row in queue["rows"]
     )
-    return found if found > 1 else 0
+    return found if found > 1 and _row(gate) is not None else 0
 
 
-def listing(user: User, gate: Gate) -> list[dict[str, Any]]:
+def listing(user: User, gate: Gate, chosen: Collection[int] = ()) -> list[dict[str, Any]]:
     """The alike gates as rows of gate_alike.html, this one first; each with all that would be sent.
 
     What has been edited, forked, asked by this person, can't be shown or holds odd characters stays out: such a gate
-    is looked at by itself.
+    is looked at by itself. Past its deadline one is there only where it was `chosen` before that.
     """
     if not _may_be(gate) or not access.may(user, Capability.DECIDE):
         return []
@@ -56,12 +66,12 @@ def listing(user: User, gate: Gate) -> list[dict[str, Any]]:
             effect__effect_class=effect.effect_class, effect__currency=effect.currency,
             effect__amount_minor__lte=limit, effect__undo_of=None, effect__run__parent=None,
         )
+        .filter(Q(decide_by__gt=Clock()) | Q(pk__in=chosen))
         .select_related("effect__run__seal_key", "payload")
-        .order_by("decide_by", "id")[: 2 * MOST]
+        .order_by(Case(When(pk=gate.pk, then=0), default=1), "decide_by", "id")[: 2 * MOST]
     )  # fmt: skip
-    own = {user.get_username().casefold(), user.email.casefold()} - {""}
-    mine = sorted(found, key=lambda one: one.pk != gate.pk)
-    rows = [_row(one) for one in mine if one.effect.run.requester.casefold() not in own]
+    own = _own(user)
+    rows = [_row(one) for one in found if one.effect.run.requester.casefold() not in own]
     return [row for row in rows if row is not None][:MOST]
 
 
@@ -73,14 +83,22 @@ def check(gates: Sequence[Gate]) -> None:
     unit = 10 ** exponent(gates[0].effect.currency)
     amounts = [one.effect.amount_minor or 0 for one in gates]
     if max(amounts) > EACH * unit or sum(amounts) > TOGETHER * unit:
-        most = f"{EACH} {gates[0].effect.currency} each and {TOGETHER} in sum"
-        raise Invalid("gate", f"together at most {most}; choose fewer")
+        raise Invalid("gate", f"together at most {limits(gates[0].effect.currency)}; choose fewer")
+
+
+def limits(currency: str) -> str:
+    """The limits in words: `200 EUR each and 1,000 EUR in sum`."""
+    return f"{EACH:,} {currency} each and {TOGETHER:,} {currency} in sum"
 
 
 def total(gates: Iterable[Gate]) -> str:
     """What these move, in words."""
     found = list(gates)
     return words.money(sum(one.effect.amount_minor or 0 for one in found), found[0].effect.currency)
+
+
+def _own(user: User) -> set[str]:
+    return {user.get_username().casefold(), user.email.casefold()} - {""}
 
 
 def _may_be(gate: Gate) -> bool:

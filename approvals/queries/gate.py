@@ -57,7 +57,7 @@ def detail(
         "fate": _fate(gate, effect),
         "queue": queue,
         "now": queue["now"],
-        "alike": alike.count(queue, gate),
+        "alike": alike.count(user, queue, gate),
         "base": seen,
         "seen": seen,
         **inbox.position(queue, gate),
@@ -109,7 +109,8 @@ def _gate(gate: Gate, effect: Effect) -> dict[str, Any]:
         "id": gate.pk,
         "state": "gated" if gate.state == GateState.OPEN else gate.state,
         "title": title(gate),
-        "summary": f"{words.sentence(about)} {run.agent} asks at step {effect.step}, on behalf of {run.requester}."
+        "summary": f"{words.sentence(about)} {run.agent} asks at step {effect.step},"
+        f" on behalf of {words.quoted(run.requester)}."
         f" Why people are asked: {gate.reason.rstrip('.')}.".strip(),
         "key": effect.key,
         "round": gate.round,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from approvals import access
 from approvals.models import Gate
 from approvals.queries import answers, inbox
-from approvals.states import GateState
+from approvals.states import LIVE, GateState
 from durable.errors import NotFound
 from durable.models.fields import Clock
 
@@ -43,12 +43,14 @@ def version(stands: str, state: str) -> str:
     return f"{stands}-{state}" if state else stands
 
 
-def now(user: User, gate_id: int | None = None) -> str:
-    """The version of a page as it would be made now: one query for the queue, one for the gate.
+def now(user: User, gate_id: int | None = None) -> tuple[str, timedelta | None]:
+    """The version of a page as it would be made now, and how long the clock leaves it so: one query for the queue, one
+    for the gate.
 
     Raises NotFound for a gate that is not there or not theirs.
     """
-    return version(inbox.version(inbox.standing(user)), "" if gate_id is None else _state(user, gate_id))
+    state, left = ("", None) if gate_id is None else _state(user, gate_id)
+    return version(inbox.version(inbox.standing(user)), state), left
 
 
 def told(user: User, base: str, current: str, gate: Gate | None = None) -> dict[str, Any]:
@@ -70,16 +72,21 @@ def state_of(gate: Gate, clock: datetime) -> str:
     """The word for where a gate stands at this moment of the database's clock, without spaces."""
     if gate.used_at is not None:
         return "used"
-    late = gate.state == GateState.OPEN and clock > gate.decide_by
-    return OVER if late else gate.state.replace(" ", "_")
+    return OVER if late(gate, clock) else gate.state.replace(" ", "_")
 
 
-def _state(user: User, gate_id: int) -> str:
+def late(gate: Gate, clock: datetime) -> bool:
+    """Whether a gate still waits although its time to decide is over: the sweeper closes it in a moment."""
+    return GateState(gate.state) in LIVE and clock > gate.decide_by
+
+
+def _state(user: User, gate_id: int) -> tuple[str, timedelta | None]:
     found = access.gates(user).filter(pk=gate_id).annotate(clock=Clock())
     gate = found.only("state", "decide_by", "used_at").first()
     if gate is None:
         raise NotFound("no such gate")
-    return state_of(gate, gate.clock)
+    waits = GateState(gate.state) in LIVE and gate.clock <= gate.decide_by
+    return state_of(gate, gate.clock), gate.decide_by - gate.clock if waits else None
 
 
 def _queue(user: User, was: Seen, now: Seen) -> str:

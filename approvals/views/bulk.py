@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from approvals import access, decisions, htmx
+from approvals import access, attempts, decisions, htmx
 from approvals.capabilities import Capability
 from approvals.decisions import Answer
 from approvals.forms import BulkForm, first_error
@@ -71,6 +71,10 @@ def _answer(request: SignedIn, gate: Gate, answer: Answer) -> dict[str, Any]:
     try:
         decisions.decide(request.user, gate.pk, answer, circumstances(request))
     except InterlockError as refusal:
+        if isinstance(refusal, decisions.KEPT):
+            attempts.on_record(request)
+        else:
+            attempts.refused(request, str(refusal))
         return told | {"done": False, "words": str(refusal), "state": "conflict"}
     return told | {"done": True, "words": PAST[answer.verdict], "state": PAST[answer.verdict]}
 
@@ -85,15 +89,17 @@ def _show(
     chosen: Sequence[int] = (),
 ) -> HttpResponse:
     """The page of alike gates. `chosen` are ticked: none at first, afterwards those that were refused."""
-    rows = alike_gates.listing(request.user, gate)
+    if problem:
+        attempts.because(request, problem)
+    rows = alike_gates.listing(request.user, gate, chosen)
     for row in rows:
         row["ticked"] = row["id"] in chosen
     currency = gate.effect.currency
     context = {
         "gate": {"id": gate.pk, "title": one_gate.title(gate)},
         "rows": rows,
-        "rule": f"One tool, one class, one currency; at most {alike_gates.EACH} {currency} each,"
-        f" {alike_gates.TOGETHER} {currency} in sum, {alike_gates.MOST} at once.",
+        "rule": f"One tool, one class, one currency; at most {alike_gates.limits(currency)},"
+        f" {alike_gates.MOST} at once.",
         "results": results or [],
         "problem": problem,
         "section": "gates",

@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from approvals import access, differences, gate_radius, htmx, opened, whole
+from approvals import access, attempts, differences, gate_radius, htmx, opened, outcomes, whole
 from approvals.capabilities import Capability
 from approvals.errors import Difference
 from approvals.forms import EditForm
@@ -67,9 +67,9 @@ def payload(request: SignedIn, gate_id: int) -> HttpResponse:
 
 def _told(request: SignedIn, gate_id: int | None = None) -> HttpResponse:
     """What has changed since an open page was made: 204 while nothing has, for two queries."""
-    current = news.now(request.user, gate_id)
+    current, left = news.now(request.user, gate_id)
     if htmx.unchanged(request, current):
-        return htmx.not_modified()
+        return htmx.not_modified(left)
     base = request.GET.get("from") or request.GET.get("seen", "")
     found = None if gate_id is None else access.get_gate(request.user, gate_id)
     context = news.told(request.user, base, current, found) | {"gate_id": gate_id}
@@ -92,6 +92,8 @@ def show(
     `read`: with facts as now. `opened`: with all of a long payload, as for somebody who had it open when they answered.
     An `edit` that was refused stands open on it, as it was filled in.
     """
+    if problem:
+        attempts.because(request, problem)
     opened = opened or whole.proven(request.user, found, request.POST.get("whole", ""))
     context = one_gate.detail(request.user, found, read=read) | forms(request.user, found, edit, opened)
     context |= {"problem": problem, "differences": changes, "section": "gates"}
@@ -109,7 +111,17 @@ def forms(user: User, found: Gate, edit: EditForm | None = None, opened: bool = 
     Over a long payload that is not `opened`, what needs all of it comes first (`fold`): no yes and no edit is offered.
     """
     if GateState(found.state) not in LIVE:
-        return {"approve": None, "acts": [], "why_not": "", "fold": False, "whole": ""}
+        return {"approve": None, "acts": [], "why_not": "", "fold": False, "whole": "", "everything": opened}
+    if news.late(found, found.clock):  # type: ignore[attr-defined]  # `access.get_gate` has read it
+        over = f"It had to be decided by {outcomes.moment(found.decide_by)}: too late. Nothing is sent."
+        return {
+            "approve": None,
+            "acts": [],
+            "why_not": over,
+            "fold": False,
+            "whole": "",
+            "everything": opened,
+        }
     open_now = found.state == GateState.OPEN
     reason = access.why_not(user, found, Verdict.APPROVE) or differences.unreadable(
         found.payload, found.digest, found.effect.run
@@ -133,6 +145,7 @@ def forms(user: User, found: Gate, edit: EditForm | None = None, opened: bool = 
         "why_not": _why_not(user, reason, open_now),
         "fold": long and not opened,
         "whole": proof,
+        "everything": opened,
     }
 
 

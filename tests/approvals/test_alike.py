@@ -130,7 +130,7 @@ def test_together_they_stay_below_a_sum(sign_in: SignIn) -> None:
     gates = [factories.gate(amount="199") for _ in range(6)]
     answered = post(sign_in(factories.person("alice")), gates)
     assert answered.status_code == 422
-    assert "at most 200 EUR each and 1000 in sum" in answered.context["problem"]
+    assert "at most 200 EUR each and 1,000 EUR in sum" in answered.context["problem"]
     assert not Decision.objects.exists()
 
 
