@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
@@ -18,7 +19,7 @@ from django.db import connection
 from django.http import HttpRequest
 from django.urls import ResolverMatch
 
-from approvals import access
+from approvals import access, address
 from approvals.models import Tried
 from durable import acts
 from durable.beats import committing
@@ -65,8 +66,30 @@ class Attempt:
     concerns: str = ""
 
 
+#: On a request: why it is refused, in a sentence, and whether that is on record.
+_WHY, _KEPT = "_refused_because", "_refusal_is_on_record"
+
+
+def because(request: HttpRequest, why: str) -> None:
+    """Remember why a request is refused, for `left`."""
+    setattr(request, _WHY, why)
+
+
+def on_record(request: HttpRequest) -> None:
+    """A refusal stands somewhere in the log already, or is none."""
+    setattr(request, _KEPT, True)
+
+
+def left(request: HttpRequest, status: int) -> None:
+    """Log a refusal that is not on record yet: every act that is answered with 403 or 409 stands in the log."""
+    refuses = status in (HTTPStatus.FORBIDDEN, HTTPStatus.CONFLICT)
+    if refuses and not getattr(request, _KEPT, False):
+        refused(request, getattr(request, _WHY, ""))
+
+
 def refused(request: HttpRequest, why: str, right: str = "") -> None:
     """Log what was refused to whoever asks; `why` is the product's own sentence, `right` the one that was missing."""
+    on_record(request)
     user = request.user if isinstance(request.user, User) else None
     match = request.resolver_match
     body = {
@@ -89,16 +112,16 @@ def refused(request: HttpRequest, why: str, right: str = "") -> None:
 
 def source_of(request: HttpRequest | None) -> str:
     """The address that a request came from, as a keyed hash: equal for equal addresses, and no address."""
-    address = request.META.get("REMOTE_ADDR", "") if request is not None else ""
-    return keyed_hash("address", address or "none", settings.INTERLOCK_HASH_KEY)[:32]
+    found = address.of(request) if request is not None else ""
+    return keyed_hash("address", found or "none", settings.INTERLOCK_HASH_KEY)[:32]
 
 
 def came_from(request: HttpRequest | None) -> str:
     """Where a request came from, in words that are only ever kept sealed."""
     if request is None:
         return ""
-    address, browser = request.META.get("REMOTE_ADDR", ""), request.headers.get("User-Agent", "")
-    return mend(", ".join(filter(None, [f"from {address}" if address else "", browser[:_SHOWN]])))
+    found, browser = address.of(request), request.headers.get("User-Agent", "")
+    return mend(", ".join(filter(None, [f"from {found}" if found else "", browser[:_SHOWN]])))
 
 
 def keep(attempt: Attempt, *, words: str = "", repeats: bool) -> None:

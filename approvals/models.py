@@ -233,6 +233,24 @@ class Reader(models.Model):
         return self.zone
 
 
+class SignInTry(models.Model):
+    """How often a sign-in was tried within a while: for a name, in a browser that knows it, or from an address.
+
+    `key` holds no name and no address, only keyed hashes of them.
+    """
+
+    key = models.TextField(primary_key=True)
+    until = models.DateTimeField()
+    tries = models.IntegerField(default=1)
+
+    class Meta:
+        default_permissions = ()
+        indexes = [models.Index(fields=["until"], name="sign_in_try_until")]
+
+    def __str__(self) -> str:
+        return f"{self.tries} tries of {self.key}"
+
+
 class Tried(models.Model):
     """How often something was tried within a while, and refused: what is more than the log takes is counted here, until
     the while is over and the log is told the number."""

@@ -14,7 +14,7 @@ from django.contrib.auth.signals import user_logged_in, user_logged_out, user_lo
 from django.db import transaction
 from django.http import HttpRequest
 
-from approvals import access, attempts
+from approvals import access, attempts, idle
 from approvals.attempts import Attempt
 from durable import acts
 from durable.digest import keyed_hash
@@ -30,6 +30,8 @@ def connect() -> None:
 
 
 def _signed_in(sender: object, *, request: HttpRequest | None, user: User, **_: Any) -> None:
+    if request is not None:
+        idle.begin(request.session)
     _log(ActKind.SIGNED_IN, request, user)
 
 
@@ -53,17 +55,22 @@ def _log(kind: ActKind, request: HttpRequest | None, user: User) -> None:
 def _refused(
     sender: object, *, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any
 ) -> None:
-    name = mend(str(credentials.get("username") or ""))
+    refused(request, str(credentials.get("username") or ""))
+
+
+def refused(request: HttpRequest | None, typed: str, why: str = "") -> None:
+    """Log a sign-in that was refused; `why` where that was before anybody looked at the password."""
+    name = mend(typed)
     person = User.objects.filter(username=name).first()
     where = attempts.source_of(request)
     if person is not None:
         body: dict[str, str] = {
             "name": person.username,
-            "why": "wrong password" if person.is_active else "switched off",
+            "why": why or ("wrong password" if person.is_active else "switched off"),
         }
     else:
         body = {
-            "why": "no such person",
+            "why": why or "no such person",
             "name_hash": keyed_hash("sign-in", name, settings.INTERLOCK_HASH_KEY),
         }
     attempts.keep(

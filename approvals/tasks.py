@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.core.management import call_command
 from django.db import close_old_connections
 
-from approvals import attempts, bulk, catalogue
+from approvals import attempts, bulk, catalogue, throttle
 from approvals.exports import orders, work
 from durable import draining
 
@@ -35,3 +36,11 @@ def export(pk: int | None = None) -> None:
             work.carry_on(found)
         if pk is None:
             orders.sweep()
+
+
+@shared_task(name="approvals.tidy")
+def tidy() -> None:
+    """Delete sign-ins that are over, and counts of tries that count no more."""
+    close_old_connections()
+    call_command("clearsessions")
+    throttle.forget_old()

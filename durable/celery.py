@@ -79,6 +79,7 @@ SCHEDULE = {
         "schedule": timedelta(minutes=1),
         "options": {"expires": 60},
     },
+    "sign-ins": {"task": "approvals.tidy", "schedule": timedelta(hours=1), "options": {"expires": 3600}},
     # Bulk acts whose message was lost, or whose worker has died: any worker goes on with them.
     "bulk": {"task": "approvals.carry_on", "schedule": timedelta(seconds=15), "options": {"expires": 15}},
     # The same for exports; and those whose time is over go.
@@ -105,6 +106,7 @@ app.conf.update(
         "durable.statements": {"queue": RETENTION},
         "approvals.carry_on": {"queue": BULK},
         "approvals.export": {"queue": BULK},
+        "approvals.tidy": {"queue": BULK},
     },
     worker_prefetch_multiplier=1,
     # Else Celery closes the connection around every task, and each run begins with a cold server process. `tasks` sees

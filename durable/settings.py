@@ -148,6 +148,7 @@ MIDDLEWARE = [
     "durable.middleware.DatabaseAway",
     "approvals.polls.SpareUnchanged",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "approvals.idle.EndSignIns",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -216,12 +217,20 @@ SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_HSTS_SECONDS = 365 * 86400 if _HTTPS else 0
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env_bool("BEHIND_PROXY", False) else None
+_BEHIND_PROXY = env_bool("BEHIND_PROXY", False)
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _BEHIND_PROXY else None
+#: So many proxies before us add to X-Forwarded-For (`approvals.address`).
+PROXY_HOPS = env_int("PROXY_HOPS", int(_BEHIND_PROXY), low=0, high=10)
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = 12 * 3600
+SESSION_IDLE_SECONDS = env_seconds("SESSION_IDLE_SECONDS", 3600, low=60, high=12 * 3600)
+# A browser takes a cookie of such a name from this very host alone, and over HTTPS alone.
+_HOST = "__Host-" if _HTTPS else ""
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = f"{_HOST}sessionid", f"{_HOST}csrftoken"
+KNOWN_COOKIE_NAME = f"{_HOST}known"
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "/"
 _VALIDATORS = ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
 
-from approvals import access, attempts, decisions, htmx
+from approvals import access, address, attempts, decisions, htmx
 from approvals.capabilities import Capability
 from approvals.decisions import Answer, Circumstances
 from approvals.errors import Decided, Expired, Refused, Stale, Unread
@@ -44,6 +44,8 @@ def decide(request: SignedIn, gate_id: int) -> HttpResponse:
             request.user, gate_id, _answer(form, verdict, edit), circumstances(request)
         )
     except InterlockError as refusal:
+        if isinstance(refusal, decisions.KEPT):
+            attempts.on_record(request)
         return refused(request, gate_id, refusal, edit)
     title = one_gate.title(gate)
     messages.success(request, _DONE[verdict].format(run=gate.effect.run.ref, title=title))
@@ -68,9 +70,9 @@ def answer_back(request: SignedIn, gate_id: int) -> HttpResponse:
 
 
 def circumstances(request: SignedIn) -> Circumstances:
-    """Where a request came from. Addresses that a client states itself are not believed."""
+    """Where a request came from."""
     return Circumstances(
-        ip=request.META.get("REMOTE_ADDR", ""),
+        ip=address.of(request),
         browser=request.headers.get("User-Agent", "")[:_BROWSER_SHOWN],
         authenticated="session",
     )

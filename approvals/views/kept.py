@@ -7,6 +7,7 @@ can put words into anybody's mouth: only what one of our own pages has sent is e
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -17,30 +18,36 @@ from django.shortcuts import render
 from django.utils.cache import add_never_cache_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from approvals import throttle
+
 #: The field in which the text travels through the sign-in.
 FIELD = "kept"
 _SALT = "interlock.kept"
-_HOURS = 3600
+#: As long as a sign-in may last: who comes back the same day finds it.
+KEPT = timedelta(hours=12)
 #: Larger ones are pasted files, of which the person has a copy.
 _MOST = 200_000
 _SECRET = frozenset({"password", "csrfmiddlewaretoken", FIELD})
-#: What a page put there by itself, for the act to be held against what the person saw.
-_SILENT = frozenset({"verdict", "digest", "round", "version", "next", "to", "candidate", "seen", "whole"})
+#: What people type, besides the arguments of an edit; all else a page put there by itself, or was ticked or chosen.
+_TYPED = frozenset({"reason", "receipt", "amount", "state", "input", "name"})
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A form as it was sent: where to, from which page, and its fields, those that a person typed apart."""
+    """A form as it was sent: where to, from which page, its fields, those that a person typed apart, and by whom, as
+    far as the browser knows: who had signed in in it last.
+    """
 
     path: str
     back: str
     words: list[list[str]]
     rest: list[list[str]]
+    by: str = ""
 
     def context(self) -> dict[str, Any]:
         """What `kept.html` shows."""
         words = [{"name": name, "label": _label(name), "value": value} for name, value in self.words]
-        return {"path": self.path, "back": self.back, "words": words, "rest": self.rest}
+        return {"path": self.path, "back": self.back, "words": words, "rest": self.rest, "by": self.by}
 
 
 def typed(request: HttpRequest) -> Typed | None:
@@ -53,20 +60,26 @@ def typed(request: HttpRequest) -> Typed | None:
     if any(name == "password" for name, _ in pairs) or sum(len(value) for _, value in pairs) > _MOST:
         return None
     pairs = [pair for pair in pairs if pair[0] not in _SECRET]
-    words = [[name, value] for name, value in pairs if name not in _SILENT and value.strip()]
+    words = [[name, value] for name, value in pairs if _is_typed(name) and value.strip()]
     rest = [pair for pair in pairs if pair not in words]
-    return Typed(request.get_full_path(), came_from(request), words, rest) if words else None
+    if not words:
+        return None
+    return Typed(request.get_full_path(), came_from(request), words, rest, throttle.last_here(request))
+
+
+def _is_typed(name: str) -> bool:
+    return name in _TYPED or name.startswith("arg-")
 
 
 def packed(kept: Typed) -> str:
     """Return it as a text that only we can have made."""
-    return signing.dumps([kept.path, kept.back, kept.words, kept.rest], salt=_SALT, compress=True)
+    return signing.dumps([kept.path, kept.back, kept.words, kept.rest, kept.by], salt=_SALT, compress=True)
 
 
 def unpacked(text: str) -> Typed | None:
-    """Return what `packed` was given; None for what it did not make, or made over an hour ago."""
+    """Return what `packed` was given; None for what it did not make, or made longer than KEPT ago."""
     try:
-        return Typed(*signing.loads(text, salt=_SALT, max_age=_HOURS))
+        return Typed(*signing.loads(text, salt=_SALT, max_age=KEPT))
     except (signing.BadSignature, TypeError):
         return None
 
@@ -78,7 +91,11 @@ def sign_in_first(request: HttpRequest, kept: Typed) -> HttpResponse:
 
 
 def offered(request: HttpRequest, kept: Typed, why: str, status: int = HTTPStatus.OK) -> HttpResponse:
-    """The page that shows the text, and sends it where it was meant to go once the person says so."""
+    """The page that shows the text, and sends it where it was meant to go once the person says so, in their name."""
+    you = request.user.get_username()
+    why = f"{why} Sent from here, it is in your name: {you}."
+    if kept.by and kept.by != you:
+        why = f"{why} It was typed while {kept.by} was signed in here: leave it, unless it is yours."
     return _uncached(render(request, "kept.html", {**kept.context(), "why": why}, status=status))
 
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from datetime import timedelta
+from http import HTTPStatus
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView, LogoutView
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
+from approvals import signins, throttle
 from approvals.views import kept
 from durable import acts
+
+_GONE = (
+    f"What you had typed before was kept for {kept.KEPT.total_seconds() / 3600:.0f} hours, and is gone."
+    " Nothing was done with it."
+)
 
 
 class SignInForm(AuthenticationForm):
@@ -37,8 +47,21 @@ class SignIn(LoginView):
         """Let somebody in. Whoever has signed in meanwhile, in another tab, gets what was kept as well."""
         if (inside := self._inside(request)) is not None:
             return inside
+        name = request.POST.get("username", "")
+        pause = throttle.take(request, name)
+        if pause is not None:
+            return self._too_many(name, pause)
         with acts.naming(acts.SIGN_IN):  # a right password may be stored anew, by a better hash
             return super().post(request, *args, **more)
+
+    def _too_many(self, name: str, pause: timedelta) -> HttpResponse:
+        """429 in words, whether or not the password was right: nobody has looked at it."""
+        signins.refused(self.request, name, "too many tries")
+        form = SignInForm(self.request, initial={"username": name})
+        context = self.get_context_data(form=form, pause=pause)
+        answer = self.render_to_response(context, status=HTTPStatus.TOO_MANY_REQUESTS)
+        answer["Retry-After"] = str(math.ceil(pause.total_seconds()))
+        return answer
 
     def _inside(self, request: HttpRequest) -> HttpResponse | None:
         if not request.user.is_authenticated:
@@ -52,10 +75,16 @@ class SignIn(LoginView):
         with transaction.atomic():  # nobody is in whose sign-in the log does not hold
             login(self.request, form.get_user())
             self.request.session.save()
+            throttle.succeeded(self.request, form.get_user().get_username())
         typed = self._kept()
         if typed is None:
-            return HttpResponseRedirect(self.get_success_url())
-        return kept.offered(self.request, typed, "You are signed in.")
+            if self.request.POST.get(kept.FIELD):
+                messages.warning(self.request, _GONE)
+            answer: HttpResponse = HttpResponseRedirect(self.get_success_url())
+        else:
+            answer = kept.offered(self.request, typed, "You are signed in.")
+        throttle.remember(answer, form.get_user())
+        return answer
 
     def get_context_data(self, **more: Any) -> dict[str, Any]:
         """After a wrong password the text is still there."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from html import unescape
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
@@ -15,6 +16,8 @@ from durable import standing
 from durable.models import Run
 from tests import factories
 from tests.approvals.conftest import SignIn
+from tests.approvals.test_commands import stuck
+from tests.approvals.test_verdicts import doubtful
 
 pytestmark = pytest.mark.django_db
 
@@ -100,3 +103,49 @@ def test_a_password_is_never_kept() -> None:
     answer = client.post(reverse("sign-in"), {"username": "olga", "password": "secret word"}, headers=OURS)
     assert answer.status_code == 403 and b"secret word" not in answer.content
     assert kept.unpacked("") is None
+
+
+def test_what_was_typed_says_whose_it_is_where_somebody_else_signs_in_and_shows_no_field_of_a_machine() -> (
+    None
+):
+    effect = doubtful()
+    factories.person("olga"), factories.person("otto").groups.set(Group.objects.filter(name="operator"))
+    client = Client()
+    client.post(reverse("sign-in"), {"username": "olga", "password": factories.PASSWORD})
+    client.session.flush()
+    said = {"verdict": "happened", "reason": WORDS, "receipt": "po_77", "seen": "0" * 16, "undoes": "0" * 24}
+    said |= {"owner": "olga", "within": "3600", "candidate": "", "amount": ""}
+    door = client.post(reverse("verdicts", args=[effect.key]), said, headers=OURS)
+    inside = {
+        "username": "otto",
+        "password": factories.PASSWORD,
+        "kept": field(door.content.decode(), "kept"),
+    }
+    page = client.post(reverse("sign-in"), inside).content.decode()
+    assert "it is in your name: otto. It was typed while olga was signed in here" in page
+    assert re.findall(r'<textarea[^>]* name="([^"]*)"', page) == ["reason", "receipt"]
+
+
+def test_what_was_kept_for_too_long_is_gone_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = factories.gate().effect.run
+    factories.person("olga")
+    client = Client()
+    door = client.post(reverse("holds", args=[run.ref]), {"reason": WORDS, "seen": "0" * 24}, headers=OURS)
+    inside = {
+        "username": "olga",
+        "password": factories.PASSWORD,
+        "kept": field(door.content.decode(), "kept"),
+    }
+    monkeypatch.setattr(kept, "KEPT", timedelta(seconds=-1))
+    page = client.post(reverse("sign-in"), inside, follow=True).content.decode()
+    assert "What you had typed before was kept for 12 hours, and is gone." in page and WORDS not in page
+
+
+def test_a_state_that_was_typed_while_the_run_moved_on_is_still_there(sign_in: SignIn) -> None:
+    run = stuck()
+    olga = sign_in(factories.person("olga"))
+    said = {"reason": WORDS, "state": '{"order": "8812", "typed": "by hand"}', "seen": "0" * 24}
+    page = olga.post(reverse("state", args=[run.ref]), said)
+    again = re.search(r'id="again".*?</section>', page.content.decode(), re.DOTALL)
+    assert page.status_code == 409 and again is not None
+    assert WORDS in again[0] and "typed&quot;: &quot;by hand" in again[0]
