@@ -72,7 +72,8 @@ def _in_token(token: str, offset: int) -> Iterator[tuple[int, str]]:
         yield from ((offset + place, SIGNS[char]) for place, char in enumerate(token) if char in SIGNS)
 
 
-_PUNYCODE = re.compile(r"\bxn--([a-z0-9-]+)", re.IGNORECASE)
+# No label of a host name is longer than 63, and decoding takes the square of its length.
+_PUNYCODE = re.compile(r"\bxn--([a-z0-9-]{1,59})(?![a-z0-9-])", re.IGNORECASE)
 
 
 def punycode(text: str) -> Iterator[tuple[int, str]]:

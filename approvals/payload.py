@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from approvals import visible
 
 MAX_INDENT = 8  # deeper levels keep this indent and say their depth in words
+#: More characters than this no page shows of what nobody decides about on it: it says how many are left out.
+AT_MOST = 50_000
+#: Once so many characters of a payload mislead, further lines that do are written in codes (`visible.coded`).
+MARKED = 2_000
 #: More lines, or more characters, than this can hide something below the edge of a screen.
 SHOWN_LINES, SHOWN_CHARACTERS = 60, 4_000
 
@@ -27,6 +31,14 @@ class Line:
     def indent(self) -> int:
         """The depth that is drawn."""
         return min(self.depth, MAX_INDENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The first lines of a payload, the last of them cut where it is too long, and how many characters are left out."""
+
+    lines: list[Line]
+    left_out: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,24 @@ class Payload:
         """The lines that follow `head`; none of a short payload. No line is ever cut within."""
         return self.lines[len(self.head) :]
 
+    @property
+    def most(self) -> Part:
+        """What a page shows of it that only looks, and is not asked to decide."""
+        shown: list[Line] = []
+        room, left_out = AT_MOST, 0
+        for line in self.lines:
+            size = len(line.text) + len(line.key or "")
+            if size <= room:
+                shown.append(line)
+            else:
+                if room > 0:
+                    shown.append(
+                        replace(line, key=(line.key or "")[:room] or None, text=f"{line.text[:room]}…")
+                    )
+                left_out += size - max(room, 0)
+            room -= size
+        return Part(shown, left_out)
+
 
 class _Number(str):
     """A number exactly as the bytes spell it."""
@@ -74,9 +104,16 @@ def read(canonical: str | bytes) -> Payload:
             len(text.encode("utf-8", "surrogatepass")),
             visible.suspicious(text),
         )
-    lines = list(_lines(value, 0, None, ""))
-    hidden = sum(visible.suspicious(line.text) + visible.suspicious(line.key or "") for line in lines)
+    lines, hidden = [], 0
+    for line in _lines(value, 0, None, ""):
+        found = visible.suspicious(line.text) + visible.suspicious(line.key or "")
+        hidden += found
+        lines.append(_in_codes(line) if found and hidden > MARKED + found else line)
     return Payload(lines, len(text.encode("utf-8", "surrogatepass")), hidden)
+
+
+def _in_codes(line: Line) -> Line:
+    return replace(line, key=line.key and visible.coded(line.key), text=visible.coded(line.text))
 
 
 def _lines(value: object, depth: int, key: str | None, comma: str) -> Iterator[Line]:

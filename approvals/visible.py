@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 
 from approvals import lookalikes
 
@@ -27,7 +27,13 @@ _FLAG_TAGS = ("gbeng", "gbsct", "gbwls")  # the subdivision flags that Unicode r
 _FLAGS = tuple("".join(chr(0xE0000 + ord(c)) for c in tag) + "\U000e007f" for tag in _FLAG_TAGS)
 _PLAIN = re.compile(r"[!-~]+(?: [!-~]+)*")
 _PASSES = "looks like"
+_IN_CODES = "so much here can't be seen or passes for another that what follows is written in codes"
 PADDING = 8  # more spaces in a row than this count as padding
+MOST = 500  # more marks in one text than this are not drawn one by one
+_PADDED = re.compile(rf" {{{PADDING + 1},}}")
+_EMPTY_LINES = re.compile(r"\n{4,}")
+#: Start, end, code point and note of what is to be marked.
+Mark = tuple[int, int, str, str]
 MARKS = 4  # more combining marks on one letter than this bury it
 
 
@@ -50,24 +56,42 @@ class Piece:
 
 
 def pieces(text: str, *, lines: bool = False) -> list[Piece]:
-    """The text in stretches, marked where it would mislead. With `lines`, line breaks and tabs are ordinary."""
-    if _PLAIN.fullmatch(text):
-        return [Piece(text)] if "xn--" not in text.lower() else _with_punycode(text, [])
+    """The text in stretches, marked where it would mislead. With `lines`, line breaks and tabs are ordinary.
+
+    After MOST marks the rest of it is written in codes (`coded`): a page stays small whatever stands in a text.
+    """
+    if _is_plain(text):
+        return [Piece(text)]
     marks = _marks(text, lines)
-    return _with_punycode(text, marks)
+    if len(marks) > MOST:
+        place = marks[MOST][0]
+        head = _split(text[:place], marks[:MOST])
+        return [*head, Piece("", "codes", _IN_CODES), Piece(coded(text[place:]))]
+    return _split(text, marks)
 
 
 def suspicious(text: str) -> int:
     """How many characters of the text a reader would not see or would misread."""
-    return sum(piece.count for piece in pieces(text, lines=True) if piece.code)
+    if _is_plain(text):
+        return 0
+    count = sum(1 for _ in _flagged(text, lines=True)) + sum(1 for _ in lookalikes.punycode(text))
+    return count + sum(end - start for start, end, *_ in _gaps(text, lines=True))
 
 
-def _with_punycode(text: str, marks: list[tuple[int, int, str, str]]) -> list[Piece]:
-    for end, decoded in lookalikes.punycode(text):
-        marks.append((end, end, "punycode", "reads " + _spelled(decoded)))
+def _is_plain(text: str) -> bool:
+    return bool(_PLAIN.fullmatch(text)) and "xn--" not in text.lower()
+
+
+def coded(text: str) -> str:
+    """The text with everything that is not plain ASCII as its code: `\\u0430`. Nothing in it is hidden or misread."""
+    plain = text.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return _PADDED.sub(lambda spaces: f"[U+0020 {len(spaces[0])} times]", plain)
+
+
+def _split(text: str, marks: list[Mark]) -> list[Piece]:
     result: list[Piece] = []
     place = 0
-    for start, end, code, note in sorted(marks):
+    for start, end, code, note in marks:
         if start > place:
             result.append(Piece(text[place:start]))
         result.append(Piece(text[start:end], code, note, max(end - start, 1)))
@@ -84,20 +108,34 @@ def _spelled(word: str) -> str:
     )
 
 
-def _marks(text: str, lines: bool) -> list[tuple[int, int, str, str]]:
-    """Start, end, code point and note of everything to be marked; equal neighbours become one."""
+def _marks(text: str, lines: bool) -> list[Mark]:
+    """What is to be marked, in its order, equal neighbours as one: all of it, or some more than MOST."""
+    runs = groupby(enumerate(_flagged(text, lines)), key=lambda at: (at[1][0] - at[0], at[1][1:]))
+    marks: list[Mark] = []
+    for (_, (char, passes)), run in runs:
+        places = [place for _, (place, *_) in run]
+        marks.append(
+            (places[0], places[-1] + 1, _code(char), f"{_PASSES} {passes}" if passes else _name(char))
+        )
+        if len(marks) > MOST:
+            break
+    labels = ((end, end, "punycode", f"reads {_spelled(name)}") for end, name in lookalikes.punycode(text))
+    return sorted([*marks, *islice(_gaps(text, lines), MOST + 1), *islice(labels, MOST + 1)])
+
+
+def _flagged(text: str, lines: bool) -> Iterator[tuple[int, str, str]]:
+    """Each character that misleads: its place, itself, and what it passes for, empty for one that is not seen."""
     passing = lookalikes.find(text)
-    flagged = [
-        (place, _code(char), f"{_PASSES} {passing[place]}" if place in passing else _name(char))
-        for place, char in _candidates(text)
-        if place in passing or (_hidden(text, place) and not (lines and char in "\n\t"))
-    ]
-    runs = [list(run) for _, run in groupby(enumerate(flagged), key=lambda at: (at[1][0] - at[0], at[1][1:]))]
-    marks = [(run[0][1][0], run[-1][1][0] + 1, run[0][1][1], run[0][1][2]) for run in runs]
-    marks += [(m.start(), m.end(), "U+0020", "spaces") for m in re.finditer(rf" {{{PADDING + 1},}}", text)]
+    for place, char in _candidates(text):
+        if place in passing or (_hidden(text, place) and not (lines and char in "\n\t")):
+            yield place, char, passing.get(place, "")
+
+
+def _gaps(text: str, lines: bool) -> Iterator[Mark]:
+    """Padding: so many spaces or line breaks that what follows is pushed out of sight."""
+    yield from ((m.start(), m.end(), "U+0020", "spaces") for m in _PADDED.finditer(text))
     if lines:
-        marks += [(m.start() + 2, m.end(), "U+000A", "line breaks") for m in re.finditer(r"\n{4,}", text)]
-    return marks
+        yield from ((m.start() + 2, m.end(), "U+000A", "line breaks") for m in _EMPTY_LINES.finditer(text))
 
 
 def _candidates(text: str) -> Iterator[tuple[int, str]]:

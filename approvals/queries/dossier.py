@@ -134,7 +134,7 @@ def _case(
         "vendor": words.vendor(effect.vendor),
         "run": run.ref,
         "agent": run.agent,
-        "requester": run.requester,
+        "requester": words.quoted(run.requester),
         "step": effect.step,
         "minor": effect.amount_minor,
         "currency": effect.currency,

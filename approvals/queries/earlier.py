@@ -55,14 +55,14 @@ def about_the_same(user: Any, gate: Gate) -> dict[str, Any] | None:
     if not subjects and not found:
         return None
     rows = found[:READ]
-    named = " and ".join(f"{kind} {value}" for kind, value in subjects.items())
+    named = " and ".join(words.thing(kind, value) for kind, value in subjects.items())
     ledger = reverse("ledger") if access.may(user, Capability.SEE_LEDGER) else ""
     return {
         "title": f"Besides this, for {named}" if named else "Besides this, about the same",
         "rows": [_row(row) for row in rows[:SHOWN]],
         "words": _words(rows, cut=len(found) > READ),
         "links": [
-            {"href": f"{ledger}?{urlencode({'q': value})}", "label": f"All about {kind} {value}"}
+            {"href": f"{ledger}?{urlencode({'q': value})}", "label": f"All about {words.thing(kind, value)}"}
             for kind, value in subjects.items()
             if ledger and rows
         ],

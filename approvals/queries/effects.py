@@ -42,6 +42,8 @@ _LIT = frozenset({EffectState.GATED, EffectState.IN_DOUBT})
 def row(found: pages.Row, about: str | None = None) -> dict[str, Any]:
     """One row of _effect_rows.html. `about` says whom it is about; else the run's input does."""
     run, _, place = found["key"].rpartition(":")
+    whom = words.subject(found["run__input"]) if about is None else about
+    moves = found["amount_minor"] is not None
     return {
         "id": found["key"],
         "key": found["key"],
@@ -52,8 +54,9 @@ def row(found: pages.Row, about: str | None = None) -> dict[str, Any]:
         "class_name": found["effect_class"],
         "minor": found["amount_minor"],
         "currency": found["currency"],
-        "target": "",
-        "subject": words.subject(found["run__input"]) if about is None else about,
+        # What moves no money is told apart by whom it concerns.
+        "target": "" if moves else whom,
+        "subject": whom if moves else "",
         "state": found["state"],
         "undone": bool(found.get("undone")),
         "proof": found["receipt_id"] or found["failure"],

@@ -6,14 +6,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import BooleanField, Case, Count, F, Max, Q, QuerySet, Value, When
+from django.db.models import BinaryField, BooleanField, Case, Count, F, Max, Q, QuerySet, Value, When
+from django.db.models.functions import Length
+from django.db.models.lookups import LessThanOrEqual
 
 from approvals import access, memory
 from approvals.capabilities import Capability
 from approvals.models import Gate
-from approvals.queries import pages, words
+from approvals.queries import pages, subjects, words
 from approvals.states import LIVE, LIVE_VALUES, GateState
 from durable.clock import db_now
+from durable.models import Sealed
 from durable.models.fields import Clock
 from durable.states import EffectClass
 
@@ -140,7 +143,8 @@ def _item(row: pages.Row, now: datetime) -> dict[str, Any]:
     about = words.subject(row["input"])
     return {
         "id": row["id"],
-        "title": words.title(row["tool"], row["minor"], row["currency"], undo=row["undo"] is not None),
+        "title": words.title(row["tool"], row["minor"], row["currency"], undo=row["undo"] is not None)
+        + words.for_whom(_whom(row)),
         "who": f"{about}, {row['agent']}" if about else row["agent"],
         "key": row["key"],
         "icon": "lock" if row["hard"] else "hand-stop",
@@ -149,6 +153,13 @@ def _item(row: pages.Row, now: datetime) -> dict[str, Any]:
         "soon": row["decide_by"] - now < SOON,
         "note": _note(row),
     }
+
+
+def _whom(row: pages.Row) -> str:
+    """To whom, or about what, something is sent that moves no money: all such would be called the same."""
+    if row["box"] is None or row["wrapped"] is None:
+        return ""
+    return subjects.whom(row["wrapped"], row["ref"], Sealed(digest=row["sealed"], box=row["box"]))
 
 
 def _note(row: pages.Row) -> str:
@@ -160,6 +171,15 @@ def _note(row: pages.Row) -> str:
 _COLUMNS = ("id", "state", "round", "decide_by", "hard", "reason")
 _NAMED = {
     "now": Clock(),
+    "box": Case(
+        When(
+            LessThanOrEqual(Length("payload__box"), 32_768), effect__amount_minor=None, then=F("payload__box")
+        ),
+        output_field=BinaryField(),
+    ),
+    "wrapped": F("effect__run__seal_key__wrapped"),
+    "sealed": F("payload__digest"),
+    "ref": F("effect__run__ref"),
     "key": F("effect__key"),
     "tool": F("effect__tool"),
     "minor": F("effect__amount_minor"),

@@ -12,23 +12,25 @@ from django.conf import settings
 
 from approvals import moments
 from approvals.ledger_query import KINDS, Part
-from durable import names, vault
+from approvals.queries import words
+from durable import names, tools, vault
 from durable.digest import keyed_hash, normal
 from durable.errors import InterlockError, Invalid
 from durable.models import Sealed, SubjectName
 from durable.sql import answers
-from durable.tools import all_tools
 
 #: More names than this are no answer; and of so many at most it is seen whether they hold the part.
 MOST, LOOKED_THROUGH = 200, 2_000
 ERASED = "(erased)"
+#: Bytes of a sealed payload beyond which a list does not open it to say whom it is about.
+_LONG = 32_768
 
 _NAMES = f"""
 SELECT kind, hash, box FROM durable_subjectname
 WHERE grams @> %(grams)s::int4[] AND (%(kind)s = '' OR kind = %(kind)s) LIMIT {LOOKED_THROUGH + 1}
 """
 _OF_EFFECTS = """
-SELECT e.id, k.wrapped, r.ref, p.digest, p.box, k.destroyed_at,
+SELECT e.id, k.wrapped, r.ref, p.digest, CASE WHEN length(p.box) <= %(most)s THEN p.box END, k.destroyed_at,
        (SELECT json_object_agg(s.kind, s.hash)::text FROM durable_subject s WHERE s.effect_id = e.id)
 FROM durable_effect e
     JOIN durable_run r ON r.id = e.run_id
@@ -58,7 +60,7 @@ class Named:
 
 def kinds() -> list[str]:
     """The kinds of subjects that effects may be filed under."""
-    declared = {kind for tool in all_tools() for kind in tool.facts.subjects}
+    declared = {kind for tool in tools.all_tools() for kind in tool.facts.subjects}
     return sorted({*KINDS, *declared})
 
 
@@ -114,14 +116,36 @@ def name_of(hash: str) -> str:
 
 
 def of_effects(ids: Iterable[int]) -> dict[int, str]:
-    """Whom each of these effects is about, in words: `order 8812, customer cus_1`; `(erased on …)` where it was."""
-    read, gone = _read(ids)
-    return {
-        id: ", ".join(f"{kind} {text}" for kind, text in sorted(found.items(), key=_order))
-        if found is not None
-        else erased(gone.get(id))
-        for id, found in read.items()
-    }
+    """Whom each of these effects is about, in words: `order 8812, customer cus_1`, or to whom it goes where it declares
+    no subject; `(erased on …)` where it was. One query, which reads no long payload.
+    """
+    found: dict[int, str] = {}
+    keys: dict[str, bytes] = {}
+    for id, wrapped, ref, digest, box, gone, told in answers(_OF_EFFECTS, {"ids": list(ids), "most": _LONG}):
+        hashes = json.loads(told) if told else {}
+        if wrapped is None:
+            found[id] = erased(gone) if hashes else ""
+        elif box is not None:
+            found[id] = _about(keys, wrapped, ref, Sealed(digest=digest, box=box), hashes)
+    return found
+
+
+def whom(wrapped: Any, ref: str, payload: Sealed) -> str:
+    """To whom, or about what, one payload is, by its arguments alone; empty where it can't be read."""
+    return _about({}, wrapped, ref, payload, {})
+
+
+def _about(keys: dict[str, bytes], wrapped: Any, ref: str, payload: Sealed, hashes: dict[str, str]) -> str:
+    try:
+        keys[ref] = keys.get(ref) or vault.unwrap(bytes(wrapped), ref)
+        asked = vault.unseal(keys[ref], payload)
+        known = sorted(names.named(asked["args"], hashes).items(), key=_order)
+        if known:
+            return ", ".join(words.thing(kind, text) for kind, text in known)
+        secret = tools.get(asked["tool"]).facts.secret
+    except InterlockError:
+        return ""
+    return words.subject({name: value for name, value in asked["args"].items() if name not in secret})
 
 
 def erased(at: datetime | None) -> str:
@@ -131,32 +155,3 @@ def erased(at: datetime | None) -> str:
 
 def _order(one: tuple[str, str]) -> tuple[bool, str]:
     return one[0] != "order", one[0]
-
-
-def names_of(ids: Iterable[int]) -> dict[int, dict[str, str] | None]:
-    """The names of the subjects of each of these effects, by kind; None where they were erased. One query."""
-    return _read(ids)[0]
-
-
-def _read(ids: Iterable[int]) -> tuple[dict[int, dict[str, str] | None], dict[int, datetime]]:
-    """The names, and since when those are erased that are."""
-    found: dict[int, dict[str, str] | None] = {}
-    gone: dict[int, datetime] = {}
-    keys: dict[str, bytes] = {}
-    for id, wrapped, ref, digest, box, destroyed, told in answers(_OF_EFFECTS, {"ids": list(ids)}):
-        hashes = json.loads(told) if told else {}
-        if not hashes:
-            found[id] = {}
-        elif wrapped is None:
-            found[id] = None
-            if destroyed is not None:
-                gone[id] = destroyed
-        else:
-            try:
-                key = keys.get(ref) or vault.unwrap(bytes(wrapped), ref)
-                keys[ref] = key
-                args = vault.unseal(key, Sealed(digest=digest, box=box))["args"]
-                found[id] = names.named(args, hashes)
-            except InterlockError:
-                found[id] = {}
-    return found, gone

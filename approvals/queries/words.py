@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from approvals.templatetags.interlock import amount
 from durable.states import Attention, RunState, WaitKind
+from durable.text import cut
 
+#: Longer texts of agents are cut where they stand in a sentence of ours.
+QUOTED = 40
+#: An id, a number or an address: one word, and never one of a language alone.
+_REFERENCE = re.compile(rf"(?=\S*[0-9@])[\w@#.+/:~-]{{1,{QUOTED}}}", re.ASCII)
+#: A quotation mark within would seem to end what is quoted.
+_INNER = dict.fromkeys(map(ord, "“”„‟«»"), "'")
 _NAMED = ("order", "customer", "ticket", "charge", "to")
 
 _ENDS = {
@@ -59,14 +67,32 @@ def subject(values: object) -> str:
     for name in _NAMED:
         found = values.get(name)
         if isinstance(found, (str, int)) and not isinstance(found, bool) and str(found):
-            return f"{name} {found}"
+            return thing(name, str(found))
     return ""
+
+
+def thing(kind: str, name: str) -> str:
+    """One subject within a sentence: `order 8812`, `customer “Ann, and this was approved”`."""
+    return f"{kind} {quoted(name)}"
+
+
+def quoted(text: str) -> str:
+    """What an agent, or whoever started its run, has written, within a sentence of ours: a reference as it stands, and
+    whatever else could pass for our own words between quotation marks, cut to QUOTED characters.
+    """
+    if _REFERENCE.fullmatch(text):
+        return text
+    return f"“{cut(text[: QUOTED * 8], QUOTED).translate(_INNER)}”"
 
 
 def about(values: object) -> str:
     """The same within a sentence: ` for order 8812`, ` to ada@example.org`, or nothing."""
-    whom = subject(values)
-    return f" {whom}" if whom.startswith("to ") else f" for {whom}" if whom else ""
+    return for_whom(subject(values))
+
+
+def for_whom(subject: str) -> str:
+    """The same of a `subject`."""
+    return f" {subject}" if subject.startswith("to ") else f" for {subject}" if subject else ""
 
 
 def wait_word(waits: Sequence[Mapping[str, Any]]) -> str:

@@ -36,7 +36,7 @@ def page(reader: Client, q: str) -> Any:
 
 
 def found(reader: Client, q: str) -> list[str]:
-    return sorted(row["subject"].removeprefix("order ") for row in page(reader, q)["effects"])
+    return sorted(row["subject"].removeprefix("order ").strip("“”") for row in page(reader, q)["effects"])
 
 
 @pytest.mark.parametrize(
