@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from django.contrib.auth.models import User
@@ -56,6 +57,17 @@ def _counts(user: User, held: frozenset[Capability]) -> dict[str, str]:
     return counted if known is None else {"gates": pages.words(known), **counted}
 
 
+def version(counts: Mapping[str, str]) -> str:
+    """Changes whenever a number beside an entry does."""
+    return pages.version(sorted((name, count) for name, count in counts.items() if count not in ("", "0")))
+
+
+def waiting(user: User) -> dict[str, str]:
+    """What waits behind each entry that has a number and that the person sees, "" for nothing."""
+    counts = _counts(user, access.capabilities(user))
+    return {name: "" if count == "0" else count for name, count in counts.items()}
+
+
 def _leads(request: HttpRequest, entry: str) -> dict[str, Any]:
     """Where an entry leads, and whether that is where the person is: a list's address is its query as well."""
     name, query = _QUERIES.get(entry, (entry, ""))
@@ -79,16 +91,17 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     held = access.capabilities(user)
     counts = _counts(user, held)
     items = [
-        {"label": label, "icon": icon, "count": counts.get(name), **_leads(request, name)}
+        {"entry": name, "label": label, "icon": icon, "count": counts.get(name), **_leads(request, name)}
         for name, label, icon, needs in _ITEMS
         if needs in held
     ]
     home = (
-        [{"label": "Today", "icon": "home", "count": None, **_leads(request, "home")}]
+        [{"entry": "home", "label": "Today", "icon": "home", "count": None, **_leads(request, "home")}]
         if has_home(held)
         else []
     )
     return {
+        "counts_seen": version(counts),
         "nav": [{"title": "", "items": home + items}] if home + items else [],
         "role": access.role(user),
         "unclean": counts.get("statements", ""),

@@ -36,6 +36,7 @@ from approvals.views import (
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
     path("today/<str:name>/", home.behind, name="behind"),
+    path("counts/", home.counts, name="counts"),
     path("sign-in/", session.SignIn.as_view(), name="sign-in"),
     path("sign-out/", session.SignOut.as_view(), name="sign-out"),
     path("gates/", gates.gates, name="gates"),

@@ -6,8 +6,10 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
+from django.shortcuts import render
 
 from approvals import access, htmx
+from approvals import context as shell
 from approvals.capabilities import Capability
 from approvals.queries import behind as lists
 from approvals.queries import home as standing
@@ -15,13 +17,15 @@ from approvals.queries import pages, pictures, trends
 from approvals.views.doors import SignedIn, door, query_text
 from durable.clock import db_now
 
+_NO_ROLE = "You have no role here yet. An administrator gives you one."
+
 
 @door("GET")
 def home(request: SignedIn) -> HttpResponse:
     """Numbers and lists, polled often; and pictures of the last time, which htmx asks for apart (`?part=trends`)."""
     held = access.capabilities(request.user)
     if not held:
-        raise PermissionDenied("You have no role here yet. An administrator gives you one.")
+        raise PermissionDenied(_NO_ROLE)
     if htmx.wants_fragment(request) and request.GET.get("part") == "trends":
         return htmx.page(request, "approvals/home.html", _trends(request), fragment="trends")
     context = standing.standing(request.user)
@@ -43,6 +47,21 @@ def _trends(request: SignedIn) -> dict[str, Any]:
         "decisions": pictures.decisions(found) if Capability.SEE_GATES in held else None,
         "moved": pictures.moved(found) if Capability.SEE_LEDGER in held else None,
     }
+
+
+@door("GET")
+def counts(request: SignedIn) -> HttpResponse:
+    """The numbers beside the menu, for a page that stands open: 204 while it shows them. No page of its own."""
+    if not htmx.wants_fragment(request):
+        raise Http404("a part of every page")
+    if not access.capabilities(request.user):
+        raise PermissionDenied(_NO_ROLE)
+    waiting = shell.waiting(request.user)
+    seen = shell.version(waiting)
+    if htmx.unchanged(request, seen):
+        return htmx.not_modified()
+    found = {"menu_counts": waiting.items(), "counts_seen": seen}
+    return render(request, "approvals/_counts.html", found)
 
 
 @door("GET")

@@ -102,3 +102,20 @@ def test_a_poll_while_the_database_is_away_is_left_to_its_page(
     assert polls.snapshot() == ""
     monkeypatch.undo()
     assert poll(alice, seen)[0] == 204
+
+
+def test_the_menus_numbers_follow_what_waits_and_cost_one_query_while_nothing_changes(
+    sign_in: SignIn,
+) -> None:
+    alice, charlie = sign_in(factories.person("alice")), sign_in(factories.person("charlie"))
+    page = alice.get(reverse("ledger"))  # a page of its own poll knows nothing of the inbox
+    assert 'id="count-gates"></span>' in page.content.decode()
+    seen = page.context["counts_seen"]
+    path = reverse("counts")
+    assert fewest(lambda: alice.get(path, {"seen": seen}, headers=HTMX)) == (204, 1)
+    factories.gate()
+    told = alice.get(path, {"seen": seen}, headers=HTMX)
+    assert '<span class="count" id="count-gates" hx-swap-oob="true">1</span>' in told.content.decode()
+    assert alice.get(path, {"seen": told.context["counts_seen"]}, headers=HTMX).status_code == 204
+    statuses = [one.get(path, headers=HTMX).status_code for one in (Client(), charlie, alice)]
+    assert statuses == [302, 403, 200] and alice.get(path).status_code == 404
