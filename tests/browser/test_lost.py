@@ -66,6 +66,38 @@ def test_a_sign_in_that_is_over_when_somebody_sends_costs_no_word(
     assert Decision.objects.get().person.username == "marta"
 
 
+def test_a_sign_in_that_ends_under_somebodys_hands_leads_them_away_from_nothing_they_have_typed(
+    cast: Cast, vendor: Vendor, watch: Watch
+) -> None:
+    watch.allowed = {403}
+    for name in ("1", "2"):
+        desk.order(vendor, amount="120.00", name=name)
+        desk.drive(desk.start(name))
+    page = cast.enters("marta")
+    page.clock.install()
+    page.goto(f"/gates/{Gate.objects.order_by('id')[0].pk}/alike/")
+    page.get_by_role("checkbox").first.check()
+    page.get_by_label("Reason").fill(WORDS)
+    Session.objects.all().delete()
+    page.clock.run_for(6_000)
+    expect(page.get_by_text("You are signed out. What you have typed is still here")).to_be_visible()
+    page.get_by_role("button", name="Reject those ticked").click()
+    sign_in(page, "marta", lands=False)
+    expect(page.get_by_label("Reason")).to_have_value(WORDS)
+
+
+def test_offline_a_form_is_not_sent_and_says_so(cast: Cast, gate: Gate, watch: Watch) -> None:
+    watch.offline = True
+    page = cast.enters("marta")
+    begin_to_reject(page, gate)
+    page.context.set_offline(True)
+    send(page)
+    expect(page.get_by_text("You are offline. Nothing was sent")).to_be_visible()
+    page.context.set_offline(False)
+    send(page)
+    expect(page.get_by_text("Decided: rejected, Refund 184.50 EUR")).to_be_visible()
+
+
 def test_who_signed_in_as_somebody_else_meanwhile_is_told_before_anything_is_sent(
     cast: Cast, gate: Gate, watch: Watch
 ) -> None:
@@ -99,7 +131,7 @@ def test_back_after_a_decision_shows_a_whole_page_on_which_it_is_decided(cast: C
 
 
 def test_a_page_whose_reader_lost_the_right_asks_no_more(cast: Cast, gate: Gate, watch: Watch) -> None:
-    watch.allowed = {404}
+    watch.allowed = {403}
     page = cast.enters("sven")
     page.clock.install()
     page.goto(f"/runs/{gate.effect.run.ref}/")
