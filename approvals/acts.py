@@ -30,6 +30,7 @@ class Situation:
     stuck: bool  # a person must look, and about no effect
     in_doubt: bool  # the vendor may have an effect of it that is not settled: that one needs a verdict first
     driven: bool = False  # a worker has it
+    done: bool = True  # it has applied something that is not undone yet
 
     @property
     def at_rest(self) -> bool:
@@ -84,7 +85,13 @@ ACTS: tuple[Act, ...] = (
     ),
     Act("forks", "Fork", "git-fork", lambda run: run.state in ENDED or run.held, form=ForkForm),
     Act("holds", "Hold", "player-pause", lambda run: run.state in _FORWARD and not run.held, part="stop"),
-    Act("compensations", "Compensate", "arrow-back-up", lambda run: run.state in _UNDOABLE, kind="danger"),
+    Act(
+        "compensations",
+        "Compensate",
+        "arrow-back-up",
+        lambda run: run.state in _UNDOABLE and run.done,
+        kind="danger",
+    ),
     Act(
         "cancellations",
         "Cancel",
@@ -104,7 +111,8 @@ def situation(found: one_run.Read) -> Situation:
     stuck = any(wait["effect__key"] is None for wait in attention)  # an alarm keeps no run from going on
     doubt = bool(found.tally.some(OPEN, unanswered=True))
     run = found.run
-    return Situation(RunState(run.state), run.held, stuck, doubt, run.lease_until is not None)
+    driven, done = run.lease_until is not None, bool(found.tally.undoable)
+    return Situation(RunState(run.state), run.held, stuck, doubt, driven, done)
 
 
 def offered(

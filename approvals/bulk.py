@@ -109,24 +109,24 @@ def again(person: User, pk: int) -> BulkAct:
 
 
 def get(person: User, pk: int) -> BulkAct:
-    """Return a bulk act that the person may see. Raises the same NotFound for one that is not there."""
-    found = (
-        BulkAct.objects.select_related("person").filter(pk=pk).first()
-        if access.may(person, Capability.SEE_RUNS)
-        else None
-    )
+    """Return a bulk act that the person may see. Raises Missing without the right to see runs, NotFound for one that is
+    not there, and for a draft of somebody else.
+    """
+    access.check(person, Capability.SEE_RUNS)
+    found = BulkAct.objects.select_related("person").filter(pk=pk).first()
     if found is None or (found.state == BulkState.DRAFTED and found.person_id != person.pk):
         raise NotFound("no such bulk act")
     return found
+
+
+GONE = "This draft is gone: you have drafted another act meanwhile, and only the newest is kept"
 
 
 def _locked(pk: int) -> BulkAct:
     """Lock an act. Raises Conflict where its draft has been dropped since it was looked at."""
     bulk = BulkAct.objects.select_for_update().filter(pk=pk).first()
     if bulk is None:
-        raise Conflict(
-            "This draft is gone: you have drafted another act meanwhile, and only the newest is kept"
-        )
+        raise Conflict(GONE)
     return bulk
 
 

@@ -20,8 +20,6 @@ class BulkKind:
     label: str
     act: Act
     command: Callable[..., None]
-    #: What the button of the draft says it will do to so many runs.
-    verb: str
 
     @property
     def danger(self) -> bool:
@@ -50,16 +48,15 @@ def _cancel(undo: bool) -> Callable[..., None]:
 
 
 BULK: tuple[BulkKind, ...] = (
-    BulkKind("holds", "Hold", _of("holds"), runs.hold, "Hold"),
-    BulkKind("releases", "Release", _of("releases"), runs.release, "Release"),
-    BulkKind("retries", "Retry", _of("retries"), steering.retry, "Retry"),
-    BulkKind("cancellations", "Cancel", _of("cancellations"), _cancel(False), "Cancel"),
+    BulkKind("holds", "Hold", _of("holds"), runs.hold),
+    BulkKind("releases", "Release", _of("releases"), runs.release),
+    BulkKind("retries", "Retry", _of("retries"), steering.retry),
+    BulkKind("cancellations", "Cancel", _of("cancellations"), _cancel(False)),
     BulkKind(
         "undone-cancellations",
         "Cancel and compensate",
         _of("cancellations"),
         _cancel(True),
-        "Cancel and compensate",
     ),
 )
 

@@ -29,6 +29,8 @@ from durable.states import EventKind
 from durable.text import check_text
 
 MAX_WORDS = 2000
+#: Refusals that are kept in the run's ledger.
+KEPT = (Refused, Stale, Unread, Decided, Expired)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def decide(person: User, gate_id: int, answer: Answer, circumstances: Circumstan
     try:
         with committing("decision"):
             decision = _decide(person.pk, gate, answer, circumstances)
-    except (Refused, Stale, Unread, Decided, Expired) as refusal:
+    except KEPT as refusal:
         _keep_refusal(person, gate, answer, refusal)
         raise
     if decision.verdict == Verdict.LATE_REFUSAL:

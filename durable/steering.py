@@ -26,6 +26,7 @@ from durable.states import (
     OPEN,
     UNSETTLED,
     CheckpointKind,
+    EffectState,
     EventKind,
     RunState,
     WaitKind,
@@ -254,7 +255,9 @@ def _at_rest(run: Run) -> Run:
     """A run that nobody drives and that has not ended, with nothing pending or in doubt."""
     if run.state != RunState.SUSPENDED:
         raise Conflict(f"{run.ref} is {run.state}; hold it first")
-    left = Q(state__in=_UNSETTLED, sends__gt=0) | Q(state__in=_OPEN, forgotten_since__isnull=False)
+    # As with every other act: what certainly did nothing (a 429, no connection) is taken back, and hinders nobody.
+    left = Q(state=EffectState.IN_DOUBT.value) | Q(state__in=_UNSETTLED, open_sends__gt=0)
+    left |= Q(state__in=_OPEN, forgotten_since__isnull=False)
     effect = Effect.objects.filter(left, run=run).first()
     if effect is not None:
         raise Conflict(f"{effect.key} is {effect.state}; it must be settled first")

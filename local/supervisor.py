@@ -24,6 +24,8 @@ from local.process import clear_leftovers, free_port, kill_group, leave_trace, s
 
 #: Seconds that the processes get for a clean end before they are killed; the whole stop stays under five.
 PATIENCE = 2.5
+#: Seconds that the pages get to answer for the first time, and after how many a person hears that it still goes on.
+_PATIENCE, _SAY_AGAIN = 300.0, 20.0
 
 
 class AlreadyRunning(Exception):
@@ -228,11 +230,20 @@ class Supervisor:
         web = next(running for running in self.running if running.part.name == "web")
         url = f"http://{self.options.near}:{port}/readyz"
 
+        said = begun = time.monotonic()
+
         def ready() -> bool:
+            nonlocal said
             self.pipes.pump(0.02)
+            if time.monotonic() - said > _SAY_AGAIN:
+                said = time.monotonic()
+                print(
+                    f"  The pages are still starting, {said - begun:.0f} s by now; Ctrl-C gives up.",
+                    flush=True,
+                )
             return answers(url)
 
-        wait_for(ready, "the web server", alive=lambda: web.child.poll() is None, seconds=60)
+        wait_for(ready, "the web server", alive=lambda: web.child.poll() is None, seconds=_PATIENCE)
 
     def _greet(self, people: list[str]) -> None:
         address = json.loads((self.options.data / "runtime.json").read_text())["INTERLOCK_PUBLIC_URL"]

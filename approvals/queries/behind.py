@@ -103,7 +103,7 @@ LISTS: dict[str, List] = {
         lambda *_: stuck(),
     ),
     "ended": List(
-        "Ended", "However they have ended.", "runs", C.SEE_RUNS,
+        "Ended", "However they have ended; what was started last comes first.", "runs", C.SEE_RUNS,
         lambda _, now, period, __: trends.ended(period.start(now)),
     ),
     "failed": List(

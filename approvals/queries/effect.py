@@ -15,15 +15,15 @@ from durable import doubts, ledger
 from durable.clock import db_now
 from durable.digest import canonical
 from durable.errors import InterlockError
-from durable.models import Chain, Effect, Wait
+from durable.models import Effect, Wait
 from durable.states import OPEN, REFUSED, EffectState
 
 
 def version(effect: Effect) -> str:
-    """Changes whenever the page would."""
-    chain = Chain.objects.filter(run_ref=effect.run.ref).values_list("no", flat=True).first()
-    asked = _question(effect) if effect.state == EffectState.IN_DOUBT else None
-    return pages.version(effect.state, effect.round, effect.sends, chain, asked and asked.detail)
+    """Changes whenever the page would: a settled one may be undone, or get an alarm. From `access.get_effect`."""
+    chain = getattr(effect, "chain_no", None)
+    asked = [(one.pk, one.detail) for one in questions(effect)]
+    return pages.version(effect.state, effect.round, effect.sends, chain, asked)
 
 
 def _question(effect: Effect) -> Wait | None:
@@ -122,7 +122,6 @@ def _effect(effect: Effect, doubt: Wait | None, seen: str, undo: Effect | None) 
         "question": f"Did this happen: {title}?" if effect.state == EffectState.IN_DOUBT else "",
         "summary": f"{asked} {sentence}".strip(),
         "version": seen,
-        "settled": EffectState(effect.state) not in OPEN,
         "canonical": shown,
         "digest": effect.digest,
         "words": said(effect),

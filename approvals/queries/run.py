@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -49,9 +50,16 @@ POINT_COLUMNS = (
 )  # fmt: skip
 
 
-def version(run: Run, no: int | None) -> str:
-    """Changes whenever the page would: states, steps and every ledger event (the newest is number `no`) are in it."""
-    return pages.version(run.state, run.step, run.version, run.attempt, run.held, run.changed_at, no)
+def version(run: Run, no: int | None, purses: Sequence[Purse]) -> str:
+    """Changes whenever the page would: states, steps, every ledger event (the newest is number `no`), and what was
+    spent of the budget, which other runs may share. `access.glance` reads the same.
+    """
+    budget = run.budget
+    spent = (budget.steps_used, budget.tokens_used, budget.tokens_reserved)
+    money = sum(one.reserved_minor + 3 * one.spent_minor for one in purses) if purses else None
+    return pages.version(
+        run.state, run.step, run.version, run.attempt, run.held, run.changed_at, no, *spent, money
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +100,7 @@ def newest_points(run: Run) -> list[pages.Row]:
 def detail(found: Read) -> dict[str, Any]:
     """Everything that run_detail.html shows but its acts."""
     run, waits, rows = found.run, found.open_waits, found.tally.rows
+    purses = list(Purse.objects.filter(budget=run.budget).order_by("currency"))
     approved = bool(found.tally.some([EffectState.APPROVED]))
     shown = {"step": run.step, "state": run.state, "attempt": run.attempt, "error": run.error}
     return {
@@ -103,7 +112,7 @@ def detail(found: Read) -> dict[str, Any]:
             "wait": words.wait_word(waits),
             "why": words.why(shown, waits, approved=approved),
             "more": " ".join(filter(None, [words.more(waits), _more(run)])),
-            "version": version(run, found.stands.no),
+            "version": version(run, found.stands.no, purses),
             "created_at": run.created_at,
             "attempt": run.attempt,
             "code": "",
@@ -113,7 +122,7 @@ def detail(found: Read) -> dict[str, Any]:
         "result": _result(run),
         "requester": run.requester,
         "plan": _plan(run, found.points, waits),
-        "budget": _gauges(run, found.now),
+        "budget": _gauges(run, purses, found.now),
         "effects": [effects.row(one) for one in rows],
         "effects_words": _effects_words(found.tally),
         "effects_more": found.tally.count - len(rows),
@@ -177,7 +186,7 @@ def _not_done(run: Run, name: str, *, passed: bool) -> dict[str, str]:
     return {"state": "skipped", "note": "not taken"}
 
 
-def _gauges(run: Run, now: datetime) -> list[dict[str, Any]]:
+def _gauges(run: Run, purses: Sequence[Purse], now: datetime) -> list[dict[str, Any]]:
     """What the budget has left: time, steps, tokens, and money in each currency that the run has touched."""
     budget = run.budget
     found = [
@@ -186,7 +195,7 @@ def _gauges(run: Run, now: datetime) -> list[dict[str, Any]]:
         _gauge("Tokens", budget.tokens_used, budget.tokens_reserved, budget.tokens_limit),
     ]
     untouched = []
-    for purse in Purse.objects.filter(budget=budget).order_by("currency"):
+    for purse in purses:
         if purse.spent_minor or purse.reserved_minor:
             found.append(_purse(purse))
         else:

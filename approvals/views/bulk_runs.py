@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from approvals import access, bulk, htmx
+from approvals import access, attempts, bulk, htmx
 from approvals.capabilities import Capability
 from approvals.errors import Refused
 from approvals.forms import BulkDraftForm, ReasonForm, first_error
@@ -59,7 +59,11 @@ def bulk_act(request: SignedIn, pk: int) -> HttpResponse:
 @door("POST")
 def starts(request: SignedIn, pk: int) -> HttpResponse:
     """Start what the page has shown."""
-    _may_steer(request, pk)
+    access.check(request.user, Capability.STEER_RUNS)
+    try:
+        bulk.get(request.user, pk)
+    except NotFound:
+        return run_list.refused(request, f"Nothing was done: {bulk.GONE}.", HTTPStatus.CONFLICT)
     form = ReasonForm(request.POST)
     if not form.is_valid():
         return _show(request, pk, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))
@@ -99,6 +103,8 @@ def _may_steer(request: SignedIn, pk: int) -> None:
 
 
 def _show(request: SignedIn, pk: int, *, status: int = HTTPStatus.OK, problem: str = "") -> HttpResponse:
+    if problem:
+        attempts.because(request, problem)
     found = bulk.get(request.user, pk)
     counted = seen.numbers(found)
     if htmx.unchanged(request, seen.version(found, counted)):

@@ -56,10 +56,12 @@ def _command(
             follow = command(ref, access.actor(request.user), form.cleaned_data)
         except InterlockError as refusal:
             shown = {"status": HTTPStatus.CONFLICT, "problem": f"Nothing was done: {refusal}."}
+            if isinstance(refusal, (Moved, Invalid)):
+                shown |= {"again": noun, "form": form}  # what was typed is not typed twice
             if isinstance(refusal, Moved):
-                shown |= {"problem": f"{shown['problem']} Below stands what it would do now.", "again": noun}
+                shown["problem"] = f"{shown['problem']} Below stands what it would do now."
             elif isinstance(refusal, Invalid):
-                shown |= {"status": bad, "again": noun, "form": form}
+                shown["status"] = bad
             return refuse(request, access.get_run(request.user, ref), **shown)
         messages.success(request, done)
         return htmx.see_other(request, reverse("run", args=[follow]))

@@ -36,8 +36,9 @@ class View(Protocol):
 def door(*methods: str, needs: Capability | None = None) -> Callable[[View], Callable[..., HttpResponse]]:
     """Let a request through to a view: these methods, signed-in people, and those with the right, where one is named.
 
-    A list without its right is 403. Single objects name no right here: their getter answers 404 for both what is not
-    there and what is not theirs. Whatever is refused to somebody who would have changed something is logged.
+    Without its right an address is 403, and says which one is missing. Single objects name no right here: their getter
+    asks for it before it looks, so that a 404 tells nobody anything. Whatever is refused to somebody who would have
+    changed something is logged.
     """
     allowed = (*methods, "HEAD") if "GET" in methods else methods
 
@@ -60,6 +61,8 @@ def door(*methods: str, needs: Capability | None = None) -> Callable[[View], Cal
                 if request.method not in _LOOKS:
                     attempts.refused(request, str(error))
                 raise Http404(str(error)) from None
+            if request.method not in _LOOKS:
+                attempts.left(request, answer.status_code)
             patch_vary_headers(answer, ["HX-Request"])  # one address brings a page, or a part of it
             return answer
 

@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from django.http import HttpResponse
 
-from approvals import access, htmx
+from approvals import access, attempts, htmx
 from approvals.capabilities import Capability
 from approvals.queries import effect as one_effect
 from approvals.queries import verdict
@@ -39,6 +39,8 @@ def show(
     request: SignedIn, found: Effect, *, status: int = HTTPStatus.OK, problem: str = "", seen: str = ""
 ) -> HttpResponse:
     """The effect's page."""
+    if problem:
+        attempts.because(request, problem)
     context = one_effect.detail(found, seen)
     asked = one_effect.questions(found)
     verdicts = verdict.offered(request.user, found, asked, context["now"])
@@ -46,7 +48,4 @@ def show(
     section = "doubts" if found.state == EffectState.IN_DOUBT else "ledger"
     context |= {"verdicts": verdicts, "acts": acts, "problem": problem, "section": section}
     context["may_ask"] = access.may(request.user, Capability.SETTLE)
-    settled = context["effect"]["settled"]
-    return htmx.page(
-        request, "approvals/effect_detail.html", context, fragment="live", ended=settled, status=status
-    )
+    return htmx.page(request, "approvals/effect_detail.html", context, fragment="live", status=status)

@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from approvals import access, acts, radius
+from approvals import access, acts, attempts, radius
 from approvals.capabilities import Capability
 from approvals.queries import checkpoints as points
 from approvals.queries import pages
@@ -47,6 +47,8 @@ def page(
 ) -> HttpResponse:
     """The page of a fork, as a reader, or as somebody who has `typed` something sees it."""
     access.check(request.user, Capability.STEER_RUNS)
+    if problem:
+        attempts.because(request, problem)
     read = one_run.read(found, log=False)
     point, kept = points.one(found, version)
     form = typed or ForkForm(auto_id="fork-%s", initial={"state": pretty(kept), "input": pretty(found.input)})

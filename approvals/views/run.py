@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.urls import reverse
 
-from approvals import access, htmx
+from approvals import access, attempts, htmx
 from approvals.acts import offered
 from approvals.queries import pages
 from approvals.queries import run as one_run
@@ -42,6 +42,8 @@ def show(
     `again` names the act that was refused: what it would do now is shown at once, with the reason as it was typed, and
     with `form` whatever else was typed.
     """
+    if problem:
+        attempts.because(request, problem)
     read = one_run.read(found)
     link = _link(found, read.open_waits)
     typed = {again: form} if form is not None else {}

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.utils.http import urlencode
 from django_htmx.http import HttpResponseClientRefresh
 
-from approvals import access, htmx
+from approvals import access, attempts, htmx
 from approvals.bulk_acts import BULK
 from approvals.capabilities import Capability
 from approvals.models import RunView
@@ -39,6 +39,7 @@ def runs(request: SignedIn) -> HttpResponse:
 
 def refused(request: SignedIn, problem: str, status: int = HTTPStatus.UNPROCESSABLE_ENTITY) -> HttpResponse:
     """The list once more, with the reason why what was posted from it was not done."""
+    attempts.because(request, problem)
     query = parse(mend(request.POST.get("q", "")))
     return _page(request, query, status=status, problem=problem)
 

@@ -32,7 +32,7 @@ def saved(request: SignedIn) -> HttpResponse:
     return htmx.see_other(request, f"{reverse('runs')}?{address(view.query)}")
 
 
-@door("POST")
+@door("POST", needs=Capability.SEE_RUNS)
 def deletions(request: SignedIn, pk: int) -> HttpResponse:
     """Forget a view; the list stays where it is."""
     view = run_views.delete(request.user, pk)

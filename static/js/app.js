@@ -48,7 +48,7 @@ const changed = (field) => (/checkbox|radio/.test(field.type) ? field.checked !=
 document.addEventListener("input", ({ target }) => target.toggleAttribute("data-begun", changed(target)));
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (!event.target.hasAttribute("data-live")) return;
-  const busy = document.hidden || event.target.dataset.over || document.querySelector(".ask:popover-open, #again");
+  const busy = document.hidden || document.querySelector("[data-over], .ask:popover-open, #again");
   if (busy || event.target.querySelector("[data-begun]")) event.preventDefault();
 });
 document.getElementById("search")?.addEventListener("toggle", (event) => event.target.q.focus());
@@ -58,7 +58,11 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   const door = document.body.dataset.signIn;
   if (door && landed.pathname === door) {
     event.detail.shouldSwap = false;
-    location.assign(`${door}?next=${encodeURIComponent(location.pathname + location.search)}`);
+    if (!document.querySelector("[data-begun]")) return location.assign(`${door}?next=${encodeURIComponent(location.pathname + location.search)}`);
+    // Nobody who types is led away: what is sent now is kept, and offered again after the sign-in.
+    event.target.dataset.over = "yes";
+    live(false, "Signed out");
+    toast("You are signed out. What you have typed is still here: send it, sign in, and it is offered to you again.");
   }
 });
 
@@ -75,7 +79,8 @@ if (ready) {
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post" || "file" in form.dataset) return;
-  if (form.dataset.sent) event.preventDefault();
+  if (form.dataset.sent || !navigator.onLine) event.preventDefault();
+  if (!navigator.onLine) return toast("You are offline. Nothing was sent, and what you have typed is still here.");
   form.dataset.sent = "yes";
 });
 window.addEventListener("pageshow", () => {

@@ -96,14 +96,13 @@ def test_what_is_refused_for_want_of_a_right_is_logged_with_the_right(
     assert act.concerns == {"answers": f"gate:{gate.pk}"}.get(name, str(where) if where else "")
 
 
-def test_an_act_on_what_is_not_there_or_not_theirs_is_logged(sign_in: SignIn) -> None:
-    charlie = sign_in(factories.person("charlie"))
-    gate = factories.gate()
-    charlie.post(reverse("decisions", args=[gate.pk]))
-    charlie.get(reverse("gate", args=[gate.pk]))
-    charlie.post(reverse("holds", args=["secret words of somebody"]))
+def test_an_act_on_what_is_not_there_is_logged_and_a_look_at_it_is_not(sign_in: SignIn) -> None:
+    rita, nowhere = sign_in(factories.person("rita")), 10**9
+    rita.post(reverse("decisions", args=[nowhere]))
+    rita.get(reverse("gate", args=[nowhere]))
+    rita.post(reverse("holds", args=["secret words of somebody"]))
     first, second = refusals()
-    assert (first.body["why"], first.concerns) == ("no such gate", f"gate:{gate.pk}")
+    assert (first.body["why"], first.concerns) == ("no such gate", f"gate:{nowhere}")
     assert (second.body["why"], second.concerns) == ("no such run", "")
     assert "secret words" not in repr(refusals())
 

@@ -188,7 +188,8 @@ def test_a_draft_looked_at_again_holds_to_how_its_runs_stand_now(olga: User, sig
     page = client.post(reverse("bulk-drafts"), {"again": made.pk}, follow=True)
     again = page.context["bulk"]
     assert again.pk != made.pk and [row["moved"] for row in page.context["results"]] == [False]
-    assert client.post(reverse("bulk-starts", args=[made.pk]), {"reason": "old tab"}).status_code == 404
+    old = client.post(reverse("bulk-starts", args=[made.pk]), {"reason": "old tab"})
+    assert old.status_code == 409 and "This draft is gone" in old.content.decode()
     bulk.start(olga, again.pk, "try again")
     bulk.carry_on(again.pk)
     assert outcomes(again) == {run.ref: ("done", "")}

@@ -193,5 +193,5 @@ def test_a_fork_of_what_is_not_kept_and_a_page_for_whom_it_is_not(
     assert page(olga, run, 77).status_code == 404
     answer = post(olga, page(olga, run), version="77", input='{"order": "1"}')
     assert answer.status_code == 404 and not Run.objects.filter(parent=run).exists()
-    for who, status in (("rita", 403), ("charlie", 404)):
+    for who, status in (("rita", 403), ("charlie", 403)):
         assert page(sign_in(factories.person(who)), run).status_code == status, who

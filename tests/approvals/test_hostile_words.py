@@ -81,6 +81,7 @@ def test_what_can_not_be_seen_is_shown_as_its_code_point_in_every_field_of_every
     unnamed = {
         "tools",
         "metrics",
+        "counts",
         "healthz",
         "readyz",
         "run-suggestions",

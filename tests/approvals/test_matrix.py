@@ -76,4 +76,4 @@ def test_a_fragment_is_refused_to_whom_its_page_is(name: str, who: str, sign_in:
 
     ended = whole.status_code == 200 and part.status_code == 286
     assert ended or part.status_code == whole.status_code
-    assert whole.status_code == {"nobody": 302, "charlie": 403 if name in matrix.LISTS else 404}.get(who, 200)
+    assert whole.status_code == {"nobody": 302, "charlie": 403}.get(who, 200)

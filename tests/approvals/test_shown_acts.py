@@ -172,6 +172,6 @@ def test_a_poll_of_a_run_that_stands_still_costs_three_queries_and_a_stranger_se
         answer = olga.get(path, {"seen": seen}, headers={"HX-Request": "true"})
     assert (answer.status_code, len(queries)) == (204, 3)
     stranger = sign_in(factories.person("charlie"))
-    assert stranger.get(path, {"seen": seen}, headers={"HX-Request": "true"}).status_code == 404
+    assert stranger.get(path, {"seen": seen}, headers={"HX-Request": "true"}).status_code == 403
     runs.release(run.ref, actor="desk", reason="looked at it")
     assert olga.get(path, {"seen": seen}, headers={"HX-Request": "true"}).status_code == 200
