@@ -45,7 +45,7 @@ def detail(
     seen = news.version(queue["version"], news.state_of(gate, queue["now"]))
     recorded = given.decisions(gate)
     return {
-        "gate": _gate(gate, effect),
+        "gate": _gate(gate, effect, late=news.late(gate, queue["now"])),
         "erased": erasures.note(effect.run),
         **facts(gate, read=read),
         **given.people(gate, recorded),
@@ -102,7 +102,7 @@ def _sum(gate: Gate) -> tuple[int | None, str]:
     return proposal.amount_minor, proposal.currency or ""
 
 
-def _gate(gate: Gate, effect: Effect) -> dict[str, Any]:
+def _gate(gate: Gate, effect: Effect, *, late: bool) -> dict[str, Any]:
     shown, about = public_payload(gate)
     run = effect.run
     return {
@@ -119,7 +119,7 @@ def _gate(gate: Gate, effect: Effect) -> dict[str, Any]:
         "class_name": effect.effect_class,
         "by_policy": effect.effect_class != "irreversible",
         "vendor": words.vendor(effect.vendor),
-        "payload_title": _PAYLOAD_TITLES.get(GateState(gate.state), "") if gate.used_at is None else _SENT,
+        "payload_title": _payload_title(gate, late=late),
         "agent": run.agent,
         "canonical": shown,
         "digest": gate.digest,
@@ -130,6 +130,12 @@ def _gate(gate: Gate, effect: Effect) -> dict[str, Any]:
         "act_by": gate.act_by,
         "act_within": gate.act_within,
     }
+
+
+def _payload_title(gate: Gate, *, late: bool) -> str:
+    if gate.used_at is not None:
+        return _SENT
+    return _PAYLOAD_TITLES.get(GateState.EXPIRED if late else GateState(gate.state), "")
 
 
 _FATES = {

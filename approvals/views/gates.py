@@ -67,6 +67,7 @@ def payload(request: SignedIn, gate_id: int) -> HttpResponse:
 
 def _told(request: SignedIn, gate_id: int | None = None) -> HttpResponse:
     """What has changed since an open page was made: 204 while nothing has, for two queries."""
+    access.check(request.user, Capability.SEE_GATES)
     current, left = news.now(request.user, gate_id)
     if htmx.unchanged(request, current):
         return htmx.not_modified(left)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import Any
 
@@ -40,7 +39,7 @@ POSTS = ("decisions", "alike-decisions", "answers", "holds", "releases", "cancel
 #: Of these everybody has only their own, whatever rights they have.
 OWN = ("export-stops", "export-deletions", "export-downloads")
 OPEN = ("sign-in", "sign-out", "home", "healthz", "readyz")
-#: Each with a matrix of its own: in test_{home,system,run_pages,commands,log_page,exports,zones,erasure_pages,polls}.py.
+#: Each with a matrix of its own: test_{home,system,run_pages,commands,log_page,exports,zones,erasure_pages,polls}.py.
 ELSEWHERE = ("behind", "system", "metrics", "differences", "fork", "acts", "exports", "export", "time-zone", "erasures",
              "erasure", "counts")  # fmt: skip
 
@@ -150,27 +149,6 @@ def test_no_act_is_done_by_looking_and_none_without_a_right(name: str, who: str,
     stranger = 404 if name in OWN else 403
     expected = {"nobody": 302, "charlie": stranger}.get(who) or told.get(name, {"olga": 422}).get(who, 403)
     assert (answer.status_code, world() == before) == (expected, True)
-
-
-def unmasked(answer: Any) -> bytes:
-    """A page without the token of its forms, which Django masks anew each time."""
-    return re.sub(rb'name="csrfmiddlewaretoken" value="[^"]*"', b"", answer.content)
-
-
-@pytest.mark.parametrize("name", OBJECTS)
-def test_what_is_not_yours_and_what_is_not_there_look_the_same(name: str, sign_in: SignIn) -> None:
-    gate = factories.gate()
-    charlie = sign_in(factories.person("charlie"))
-    absent = {"gate": reverse("gate", args=[gate.pk + 999]),
-              "payload": reverse("payload", args=[gate.pk + 999]),
-              "facts": reverse("facts", args=[gate.pk + 999]),
-              "alike": reverse("alike", args=[gate.pk + 999]),
-              **{one: reverse(one, args=["run-none"]) for one in (*RUN_PAGES, *DOSSIERS)},
-              "effect": reverse("effect", args=["run-none:pay"]),
-              "statement": reverse("statement", args=[10**9]),
-              "bulk-act": reverse("bulk-act", args=[10**9])}[name]  # fmt: skip
-    mine, nobodys = charlie.get(address(name, gate)), charlie.get(absent)
-    assert (mine.status_code, unmasked(mine)) == (nobodys.status_code, unmasked(nobodys))
 
 
 def test_the_gate_page_shows_what_will_be_sent_and_masks_what_is_secret(sign_in: SignIn) -> None:
