@@ -51,15 +51,12 @@ POINT_COLUMNS = (
 
 
 def version(run: Run, no: int | None, purses: Sequence[Purse]) -> str:
-    """Changes whenever the page would: states, steps, every ledger event (the newest is number `no`), and what was
-    spent of the budget, which other runs may share. `access.glance` reads the same.
-    """
+    """Changes whenever the page would: by a ledger event (the newest is `no`), by what is spent. As `access.glance`."""
     budget = run.budget
     spent = (budget.steps_used, budget.tokens_used, budget.tokens_reserved)
     money = sum(one.reserved_minor + 3 * one.spent_minor for one in purses) if purses else None
-    return pages.version(
-        run.state, run.step, run.version, run.attempt, run.held, run.changed_at, no, *spent, money
-    )
+    stands = (run.state, run.step, run.version, run.attempt, run.held, run.changed_at, no)
+    return pages.version(*stands, *spent, money)
 
 
 @dataclass(frozen=True, slots=True)
