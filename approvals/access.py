@@ -85,8 +85,8 @@ def gates(user: User | AnonymousUser) -> QuerySet[Gate]:
 
 
 def get_gate(user: User, gate_id: int) -> Gate:
-    """Return a gate that the person may see, with the `purse` of its run in the effect's currency (None without one)
-    and the database's `clock`. Raises Missing without the right to see gates, NotFound for one that is not there.
+    """Return a gate, with the `purse` of its run in the effect's currency (or None), and the database's `clock`. Raises
+    Missing without the right to see gates, or NotFound.
     """
     check(user, Capability.SEE_GATES)
     purse = Purse.objects.filter(
@@ -116,10 +116,7 @@ def get_run(user: User, ref: str) -> Run:
 
 
 def glance(user: User, ref: str) -> tuple[object, ...]:
-    """What tells a run's page from a newer one, for a poll: the right and the row in one query.
-
-    The same rule as `get_run`. See `queries.run.version` for what the values are.
-    """
+    """What tells a run's page from a newer one (`queries.run.version`), for a poll: right and row in one query."""
     held = Permission.objects.filter(
         Q(group__user=user) | Q(user=user),
         content_type__app_label="approvals",
@@ -149,7 +146,7 @@ def get_ledger_of_run(user: User, ref: str) -> Run:
 
 
 def get_subject(user: User, hash: str) -> Subject:
-    """Return any one row of a subject, by its keyed hash. Raises Missing without the right to read the ledger, or NotFound."""
+    """Return any one row of a subject, by its keyed hash. Raises Missing without the right to do so, or NotFound."""
     check(user, Capability.SEE_LEDGER)
     found = Subject.objects.filter(hash=hash).first()
     if found is None:
@@ -167,9 +164,7 @@ def get_statement(user: User, number: int) -> StatementRequest:
 
 
 def get_effect(user: User, key: str) -> Effect:
-    """Return an effect that the person may see, with its `newest_gate` and `chain_no`. Raises Missing without the right
-    to read the ledger, NotFound for one that is not there.
-    """
+    """Return an effect with its `newest_gate` and `chain_no`. Raises Missing without the right to it, or NotFound."""
     check(user, Capability.SEE_LEDGER)
     found = (
         Effect.objects.select_related("run__seal_key", "payload", "said", "undo_of")
@@ -285,9 +280,8 @@ def _holding(capability: Capability) -> QuerySet[User]:
 
 
 def for_nobody(user: User | AnonymousUser) -> QuerySet[Gate]:
-    """The gates that wait although all who may decide have asked for the run, or edited what would be sent.
-
-    `eligible` says it of one gate and knows of every hand in it; this finds such gates among many.
+    """The gates that wait although all who may decide have asked for the run, or edited what would be sent: among many;
+    `eligible` says it of one gate, and knows of every hand in it.
     """
     theirs = Q(username__iexact=OuterRef("effect__run__requester"))
     theirs |= Q(email__iexact=OuterRef("effect__run__requester"))

@@ -183,7 +183,6 @@ class VerdictForm(ReasonForm):
     def __init__(self, data: Mapping[str, Any], *, currency: str = "") -> None:
         super().__init__(data)
         self.currency = currency
-        # What would be undone with it concerns nobody who says something else.
         self.fields["undoes"].required = self.data.get("verdict") == UNDO
 
     def clean_within(self) -> int:

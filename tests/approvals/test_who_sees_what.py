@@ -42,6 +42,7 @@ THINGS = [
             "time-zone-choices",
             "erasure-looks",
             "erasure-requests",
+            "statement-requests",
         )
     ),
 ]
@@ -64,6 +65,8 @@ def elsewhere(name: str, gate: Gate) -> str:
         "export-stops",
         "export-deletions",
         "export-downloads",
+        "statement",
+        "statement-explanations",
     ):
         return reverse(name, args=[10**9])
     return reverse(name, args=["run-none"])
