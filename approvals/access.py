@@ -15,7 +15,7 @@ from approvals.capabilities import PERMISSIONS, ROLES, Capability
 from approvals.errors import Refused
 from approvals.models import Decision, Gate
 from approvals.states import LIVE_VALUES, Verdict
-from durable import doubts
+from durable import doubts, holds
 from durable.doubts import Said
 from durable.errors import NotFound
 from durable.models import Chain, Effect, Purse, Run, StatementRequest, Subject
@@ -104,9 +104,15 @@ def get_gate(user: User, gate_id: int) -> Gate:
 
 
 def get_run(user: User, ref: str) -> Run:
-    """Return a run that the person may see. Raises the same NotFound for one that is not there."""
+    """Return a run that the person may see, with the legal holds that keep it (`legally_held`).
+
+    Raises the same NotFound for one that is not there.
+    """
     found = (
-        Run.objects.select_related("budget", "parent", "seal_key").filter(ref=ref).first()
+        Run.objects.select_related("budget", "parent", "seal_key")
+        .annotate(legally_held=holds.told())
+        .filter(ref=ref)
+        .first()
         if may(user, Capability.SEE_RUNS)
         else None
     )
@@ -151,7 +157,8 @@ def get_subject(user: User, hash: str) -> Subject:
 
     Raises the same NotFound for one that is not there.
     """
-    found = Subject.objects.filter(hash=hash).first() if may(user, Capability.SEE_LEDGER) else None
+    rows = Subject.objects.filter(hash=hash).annotate(legally_held=holds.told_of_subject())
+    found = rows.first() if may(user, Capability.SEE_LEDGER) else None
     if found is None:
         raise NotFound("no such subject")
     return found
@@ -173,7 +180,7 @@ def get_effect(user: User, key: str) -> Effect:
     """
     found = (
         Effect.objects.select_related("run__seal_key", "payload", "said", "undo_of")
-        .annotate(newest_gate=Subquery(_GATES))
+        .annotate(newest_gate=Subquery(_GATES), legally_held=holds.told("run"))
         .filter(key=key)
         .first()
         if may(user, Capability.SEE_LEDGER)

@@ -127,6 +127,12 @@ def _audits() -> dict[str, Asked]:
     found["ledger-suggestions"] = {
         what: Question([_at("ledger-suggestions", q=text)], "auditor") for what, text in typed.items()
     }
+    found["retention"] = {
+        "policy": Question([_at("retention")], "auditor"),
+        "what is due": Question([_at("retention", look="due")], "auditor"),
+    }
+    found["retention-change"] = {"other times": Question([_at("retention-change", checkpoints=1)], "admin")}
+    found["legal-holds"] = {"all": Question([_at("legal-holds")], "auditor")}
     return found
 
 
