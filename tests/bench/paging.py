@@ -147,6 +147,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "legal-holds": ("all",),
     "exports": ("all",),
     "export": ("all", "log"),
+    "erasures": ("all",),
+    "erasure": ("done",),
     "time-zone": ("all",),
     "metrics": ("all",),
 }
