@@ -15,7 +15,7 @@ from django.urls import reverse
 from approvals.models import BulkAct, BulkResult, Gate
 from approvals.queries import inbox
 from durable.findings import Finding
-from durable.models import LedgerEvent, Subject
+from durable.models import LedgerEvent, Subject, VendorStatement
 from tests import factories
 from tests.approvals import stated
 from tests.approvals.addresses import names
@@ -56,7 +56,8 @@ def address(name: str, gate: Gate) -> str:
         **{key: [1] for key in ("run-view-deletions", "hold-liftings")},
     }
     if name in ("statement", "statement-explanations"):
-        of[name] = [stated.made(Finding.VENDOR_ALONE).pk]
+        there = VendorStatement.objects.first() or stated.made(Finding.VENDOR_ALONE)
+        of[name] = [there.pk]
     if name in ("bulk-act", "bulk-starts", "bulk-stops"):
         of[name] = [bulk_of(gate)]
     if name in ("export-stops", "export-deletions", "export-downloads"):
