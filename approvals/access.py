@@ -15,7 +15,7 @@ from approvals.capabilities import PERMISSIONS, ROLES, Capability
 from approvals.errors import Refused
 from approvals.models import Decision, Gate
 from approvals.states import LIVE_VALUES, Verdict
-from durable import doubts
+from durable import doubts, holds
 from durable.doubts import Said
 from durable.errors import NotFound
 from durable.models import Chain, Effect, Purse, Run, StatementRequest, Subject
@@ -85,9 +85,7 @@ def gates(user: User | AnonymousUser) -> QuerySet[Gate]:
 
 
 def get_gate(user: User, gate_id: int) -> Gate:
-    """Return a gate, with the `purse` of its run in the effect's currency (or None), and the database's `clock`. Raises
-    Missing without the right to see gates, or NotFound.
-    """
+    """Return a gate with its run's `purse` (or None) and the database's `clock`. Raises Missing, or NotFound."""
     check(user, Capability.SEE_GATES)
     purse = Purse.objects.filter(
         budget=OuterRef("effect__run__budget"), currency=OuterRef("effect__currency")
@@ -107,9 +105,10 @@ def get_gate(user: User, gate_id: int) -> Gate:
 
 
 def get_run(user: User, ref: str) -> Run:
-    """Return a run that the person may see. Raises Missing without the right, NotFound for one that is not there."""
+    """Return a run with the legal holds that keep it (`legally_held`). Raises Missing without the right, NotFound."""
     check(user, Capability.SEE_RUNS)
-    found = Run.objects.select_related("budget", "parent", "seal_key").filter(ref=ref).first()
+    rows = Run.objects.select_related("budget", "parent", "seal_key").annotate(legally_held=holds.told())
+    found = rows.filter(ref=ref).first()
     if found is None:
         raise NotFound("no such run")
     return found
@@ -148,7 +147,7 @@ def get_ledger_of_run(user: User, ref: str) -> Run:
 def get_subject(user: User, hash: str) -> Subject:
     """Return any one row of a subject, by its keyed hash. Raises Missing without the right to do so, or NotFound."""
     check(user, Capability.SEE_LEDGER)
-    found = Subject.objects.filter(hash=hash).first()
+    found = Subject.objects.filter(hash=hash).annotate(legally_held=holds.told_of_subject()).first()
     if found is None:
         raise NotFound("no such subject")
     return found
@@ -168,7 +167,7 @@ def get_effect(user: User, key: str) -> Effect:
     check(user, Capability.SEE_LEDGER)
     found = (
         Effect.objects.select_related("run__seal_key", "payload", "said", "undo_of")
-        .annotate(newest_gate=Subquery(_GATES), chain_no=Subquery(_HEAD))
+        .annotate(newest_gate=Subquery(_GATES), chain_no=Subquery(_HEAD), legally_held=holds.told("run"))
         .filter(key=key)
         .first()
     )

@@ -161,6 +161,9 @@ EVENTS: dict[str, Appearance] = {
     "statement asked": Appearance(MOVING, "building-bank"),
     "statement made": Appearance(QUIET, "building-bank"),
     "difference explained": Appearance(DONE, "check"),
+    "retention changed": Appearance(WAITS, "eraser"),
+    "retention passed": Appearance(QUIET, "eraser"),
+    "ledger cut": Appearance(WAITS, "eraser"),
 }
 
 

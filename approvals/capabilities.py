@@ -30,6 +30,8 @@ class Capability(StrEnum):
     EXPORT = "export_ledger"
     ERASE = "erase_data"
     STATEMENTS = "ask_statements"
+    HOLD_LEGALLY = "set_legal_holds"
+    SET_RETENTION = "set_retention"
 
 
 C = Capability
@@ -50,6 +52,8 @@ PERMISSIONS: list[tuple[str, str | _StrPromise]] = [
     (C.EXPORT.value, "take files out of the ledger"),
     (C.ERASE.value, "erase a person's data"),
     (C.STATEMENTS.value, "ask for statements of vendors and explain what differs"),
+    (C.HOLD_LEGALLY.value, "set and lift legal holds"),
+    (C.SET_RETENTION.value, "set how long what is kept"),
 ]
 
 _READS = frozenset({C.SEE_GATES, C.SEE_RUNS, C.SEE_LEDGER, C.SEE_TOOLS})
@@ -59,6 +63,7 @@ REVIEWER, OPERATOR, AUDITOR, ADMIN = "reviewer", "operator", "auditor", "admin"
 ROLES: dict[str, frozenset[Capability]] = {
     REVIEWER: _READS | {C.DECIDE},
     OPERATOR: _READS | {C.ANSWER_BACK, C.STEER_RUNS, C.EDIT_STATE, C.SETTLE, C.SEE_SYSTEM},
-    AUDITOR: _READS | {C.SEE_LOG, C.EXPORT, C.STATEMENTS},
-    ADMIN: _READS | {C.SEE_SYSTEM, C.SEE_LOG, C.EXPORT, C.ERASE, C.STATEMENTS},
+    AUDITOR: _READS | {C.SEE_LOG, C.EXPORT, C.STATEMENTS, C.HOLD_LEGALLY},
+    ADMIN: _READS
+    | {C.SEE_SYSTEM, C.SEE_LOG, C.EXPORT, C.ERASE, C.STATEMENTS, C.HOLD_LEGALLY, C.SET_RETENTION},
 }

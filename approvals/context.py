@@ -30,6 +30,7 @@ _ITEMS = (
     ("acts", "Log", "fingerprint", Capability.SEE_LOG),
     ("exports", "Exports", "download", Capability.EXPORT),
     ("erasures", "Erasures", "eraser", Capability.ERASE),
+    ("retention", "Retention", "eraser", Capability.SEE_LOG),
 )
 
 

@@ -22,13 +22,13 @@ KINDS = {
 #: An event names its decision by number; a body that is not JSON any more must not stop the query.
 _DECISIONS = """
 SELECT v.run_ref, v.no, v.kind, v.actor, v.effect_key, v.body, d.id, d.verdict, d.digest, d.round, d.gate_id,
-       d.username, d.key, d.ref
+       d.username, d.key, d.ref, d.cut
 FROM (
     SELECT *, substring(body from '"decision":([0-9]{1,18})[,}]')::bigint AS decision FROM durable_ledgerevent
     WHERE kind = ANY(%s) AND body LIKE '%%"decision":%%'
 ) v
 FULL JOIN (
-    SELECT d.*, u.username, e.key, r.ref
+    SELECT d.*, u.username, e.key, r.ref, EXISTS (SELECT FROM durable_cut c WHERE c.run_ref = r.ref) AS cut
     FROM approvals_decision d JOIN auth_user u ON u.id = d.person_id JOIN approvals_gate g ON g.id = d.gate_id
     JOIN durable_effect e ON e.id = g.effect_id JOIN durable_run r ON r.id = e.run_id
 ) d ON d.id = v.decision
@@ -39,7 +39,9 @@ def decisions(wire: Wire) -> Iterator[Finding]:
     """Yield decisions that are not what their events say, and either without the other."""
     for row in stream(wire, _DECISIONS, [sorted({*KINDS.values()})]):
         run, no, *_ = row
-        number, ref = row[6], row[13]
+        number, ref, cut = row[6], row[13], row[14]
+        if run is None and cut:
+            continue  # what spoke of it has gone with its period; it goes with its effect
         if run is None:
             yield Finding(f"decision {number} is there, and no event speaks of it", ref)
         elif number is None:
@@ -50,7 +52,7 @@ def decisions(wire: Wire) -> Iterator[Finding]:
 
 def _wrong(row: tuple[Any, ...]) -> str:
     """What a decision's row says otherwise than its event; nothing where they agree."""
-    _, _, kind, actor, key, body, _, verdict, digest, asking, gate, person, of, _ = row
+    _, _, kind, actor, key, body, _, verdict, digest, asking, gate, person, of, *_ = row
     facts = facts_of(body)
     # An edit's event has what it made of the payload, and what was decided about beside it.
     about = facts.get("digest_before" if kind == EventKind.EDITED else "digest", digest)

@@ -1,4 +1,4 @@
-"""What a legal hold by search holds: the runs of the effects that the search of the ledger finds."""
+"""What retention asks of the console: which runs a legal hold by search holds, and that gates go with their effects."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from approvals.ledger_query import parse
 from approvals.queries import searching, subjects
 from durable.errors import Invalid
 from durable.models import Effect
+from durable.sql import answers, count
+
+_GATES = "SELECT id FROM approvals_gate WHERE effect_id = ANY(%(effects)s::bigint[])"
+_DECISIONS = "DELETE FROM approvals_decision WHERE gate_id = ANY(%(gates)s::bigint[])"
+_GONE = "DELETE FROM approvals_gate WHERE id = ANY(%(gates)s::bigint[])"
 
 
 def runs(text: str, since: datetime) -> QuerySet[Effect, int]:
@@ -26,3 +31,13 @@ def runs(text: str, since: datetime) -> QuerySet[Effect, int]:
     if not query.parts:
         raise Invalid("search", "say what to look for; without a word it would find everything")
     return search.found.order_by().values_list("run_id", flat=True)
+
+
+def let_go(effects: list[int]) -> None:
+    """Delete the gates and decisions of effects that go with their period, in the caller's transaction.
+
+    The database lets a decision go of which no event of the ledger speaks any more, and no other.
+    """
+    gates = {"gates": [pk for (pk,) in answers(_GATES, {"effects": effects})]}
+    count(_DECISIONS, gates)
+    count(_GONE, gates)

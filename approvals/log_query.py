@@ -20,7 +20,7 @@ ACTOR, KIND, ABOUT, FROM, TO, ONLY = "actor", "kind", "about", "from", "to", "on
 KEYS: dict[str, str] = {
     ACTOR: "who did it: the name of a sign-in, interlock, or a worker",
     KIND: "what was done: several, with commas, for any of them",
-    ABOUT: "on what: run-…, an effect's key, gate:12, person:marta, role:auditor, bulk:3, stop:1",
+    ABOUT: "on what: run-…, an effect's key, gate:12, person:marta, role:auditor, bulk:3, stop:1, hold:2, retention",
     FROM: "not before 2026, 2026-11, 2026-11-29, 2026-11-29T14:30 or today",
     TO: "not after 2026-11-29, all of that day, or 2026-11-29T14:30, all of that minute",
     ONLY: "people, machines or refused",

@@ -65,7 +65,8 @@ Transport.Channel = Line
 
 #: Beat's plan. Sweeping is not in it: `manage.py sweep --forever` must go on when the broker does not.
 SCHEDULE = {
-    "prune": {"task": "durable.prune", "schedule": timedelta(hours=1), "options": {"expires": 3600}},
+    # What is due goes once a day (`durable.retention.passes`); a pass that was cut off is soon gone on with.
+    "prune": {"task": "durable.prune", "schedule": timedelta(minutes=15), "options": {"expires": 900}},
     "roots": {
         "task": "durable.roots",
         "schedule": settings.ROOT_SECONDS,

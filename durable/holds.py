@@ -17,9 +17,11 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.contrib.postgres.expressions import ArraySubquery
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import JSONObject
 from django.utils.module_loading import import_string
 
 from durable import acts, vault
@@ -54,6 +56,20 @@ class Words(NamedTuple):
 def held(run: str = "pk") -> Exists:
     """Whether a run is held; `run` names its number in the outer query. One predicate, for whoever deletes."""
     return Exists(HeldRun.objects.filter(run=OuterRef(run)))
+
+
+def told(run: str = "pk") -> ArraySubquery:
+    """The holds of a run for its page, with no query of their own: number, by whom, and when as ISO 8601."""
+    holding = HeldRun.objects.filter(run=OuterRef(run)).order_by("hold_id")
+    return ArraySubquery(holding.values(found=JSONObject(pk="hold_id", actor="hold__actor", at="hold__at")))
+
+
+def told_of_subject() -> ArraySubquery:
+    """The same of a subject in the outer query: for which holds nothing about it may be erased."""
+    runs = Subject.objects.filter(hash=OuterRef(OuterRef(OuterRef("hash")))).values("run")
+    by_run = HeldRun.objects.filter(run__in=runs).values("hold")
+    found = LegalHold.objects.filter(Q(pk__in=by_run) | Q(hash=OuterRef("hash"), lifted_at=None))
+    return ArraySubquery(found.order_by("pk").values(told=JSONObject(pk="pk", actor="actor", at="at")))
 
 
 def fence() -> None:

@@ -108,6 +108,8 @@ INTERLOCK_ANCHOR_TOKEN = env_secret("INTERLOCK_ANCHOR_TOKEN")
 INTERLOCK_EVIDENCE = ["approvals.evidence.decisions"]
 #: Finds the runs that a legal hold by search is about: given its text, and the moment from which its days count.
 INTERLOCK_SEARCH = "approvals.holding.runs"
+#: What is kept beside effects goes with them by these, each given the numbers of the effects, in the one transaction.
+INTERLOCK_LET_GO = ["approvals.holding.let_go"]
 
 #: How long after the end of a UTC day the vendors' accounts of it are held against the ledger.
 STATEMENT_AFTER_SECONDS = env_seconds("STATEMENT_AFTER_SECONDS", 7200, low=3600, high=43200)

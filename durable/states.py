@@ -271,6 +271,9 @@ class ActKind(StrEnum):
     STATEMENT_ASKED = "statement asked"
     STATEMENT_MADE = "statement made"
     DIFFERENCE_EXPLAINED = "difference explained"
+    RETENTION_CHANGED = "retention changed"
+    RETENTION_PASSED = "retention passed"
+    LEDGER_CUT = "ledger cut"
 
 
 class EraseReason(StrEnum):

@@ -18,7 +18,7 @@ from durable.digest import canonical, digest
 from durable.errors import Conflict, Incompatible, Invalid, NotFound
 from durable.journal import record
 from durable.ledger import outcome
-from durable.models import Branch, Checkpoint, Effect, Run, Wait
+from durable.models import Branch, Checkpoint, Effect, Message, Run, Wait
 from durable.runs import check_actor, new_ref
 from durable.states import (
     ENDED,
@@ -65,6 +65,7 @@ def retry(run_ref: str, *, actor: str, reason: str, seen: str | None = None) -> 
         if run.state == RunState.FAILED:
             runs.refuse_erased(run)
             runs.refuse_beside_fork(run)
+            _refuse_forgetful(run)
         standing.check(run, seen)
         _close(stuck, by=actor)
         told = {"step": run.step, "visit": run.visit, **runs.moved(run, tries=0, crashes=0)}
@@ -152,6 +153,7 @@ def fork(
         parent = lock_run(run_ref)
         _may_fork(parent)
         runs.refuse_erased(parent)
+        _refuse_forgetful(parent)
         checkpoint = Checkpoint.objects.filter(run=parent, version=version).first()
         if checkpoint is None:
             raise NotFound(f"{run_ref} keeps no checkpoint {version}")
@@ -217,6 +219,13 @@ def _may_fork(parent: Run) -> None:
     open_effect = Effect.objects.filter(run=parent, state__in=_UNSETTLED).first()
     if open_effect is not None:
         raise Conflict(f"{open_effect.key} is {open_effect.state}; settle it before forking {parent.ref}")
+
+
+def _refuse_forgetful(run: Run) -> None:
+    """Refuse to go on from a conversation that retention has taken."""
+    said = run.message_count - (0 if run.branch is None else run.branch.base_count)
+    if said > 0 and not Message.objects.filter(branch=run.branch_id).exists():
+        raise Conflict(f"the conversation of {run.ref} has gone by the policy of retention; it can't go on")
 
 
 def _copy(parent: Run, checkpoint: Checkpoint, old: Snapshot, actor: str, begins: Beginning) -> Run:

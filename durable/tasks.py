@@ -7,7 +7,8 @@ import logging
 from celery import shared_task
 from django.db import close_old_connections
 
-from durable import draining, erasing, retention, runner
+from durable import draining, erasing, runner
+from durable.retention import passes
 from durable.roots import builder, horizon, keeping, signing
 from durable.vendor_statements import requests
 
@@ -24,8 +25,9 @@ def drive(run_ref: str) -> None:
 
 @shared_task(name="durable.prune")
 def prune() -> None:
-    """Delete what its retention no longer keeps."""
-    retention.prune()
+    """Go on with the day's pass: what the policy no longer keeps goes."""
+    close_old_connections()
+    passes.daily()
 
 
 @shared_task(name="durable.erase")

@@ -18,6 +18,7 @@ from approvals.queries import pages
 from approvals.typed import quoted
 from durable import acts
 from durable.models import Effect, LedgerEvent
+from durable.retention.terms import ABOUT as ABOUT_RETENTION
 from durable.states import ActKind
 
 _RUN = "run-"
@@ -62,7 +63,7 @@ def _target(name: str) -> tuple[str, str, list[str]]:
         return (*gate, [name]) if gate else ("", "", [name])
     if kind in ("person", "role") and pages.cursor(number) is None:
         number = _number(kind, number)
-    chain = f"{kind}:{number}"
+    chain = f"{kind}:{number}" if number else kind
     return chain, "", [chain]
 
 
@@ -124,6 +125,10 @@ def _outside(chain: str, name: str) -> Object:
         return Object(f"erasure {number}", reverse("erasure", args=[number]))
     if kind == "statement":
         return Object(f"statement {number}", reverse("statement", args=[number]))
+    if kind == "hold":
+        return Object(f"legal hold {number}", f"{reverse('legal-holds')}#hold-{number}")
+    if chain == ABOUT_RETENTION:
+        return Object("retention", reverse("retention"))
     if kind == acts.STRANGERS:
         return Object("somebody unknown", here)
     label = {

@@ -54,6 +54,9 @@ TEXTS: dict[str, str] = {
     ActKind.STATEMENT_ASKED: "asked for",
     ActKind.STATEMENT_MADE: "made",
     ActKind.DIFFERENCE_EXPLAINED: "explained a difference in",
+    ActKind.RETENTION_CHANGED: "changed",
+    ActKind.RETENTION_PASSED: "pruned what is kept no longer:",
+    ActKind.LEDGER_CUT: "cut the ledger:",
 }
 _SHOWN = 60
 
@@ -64,6 +67,10 @@ def details(kind: str, actor: str, body: Mapping[str, Any]) -> list[str]:
         return _refused(body)
     if kind == EventKind.REFUSED_DECISION and body.get("said"):
         return [str(body["said"])]
+    if kind == ActKind.RETENTION_PASSED:
+        return _passed(body)
+    if kind == ActKind.LEDGER_CUT:
+        return [f"Its records until {_until(body)} may go; root {body.get('root')} says so, signed"]
     if kind in (ActKind.LEGAL_HOLD_SET, ActKind.LEGAL_HOLD_LIFTED):
         return [f"on a {body.get('scope', '')}"]
     if kind.startswith("bulk act"):
@@ -105,6 +112,13 @@ def _of_statement(body: Mapping[str, Any]) -> list[str]:
         found = body["differences"]
         lines.append("everything agrees" if not found else f"{found:,} difference{'' if found == 1 else 's'}")
     return lines
+
+
+def _passed(body: Mapping[str, Any]) -> list[str]:
+    """What went in a pass of retention, and why something that was due did not."""
+    gone = body.get("gone") if isinstance(body.get("gone"), dict) else {}
+    parts = [f"{number:,} {name}" for name, number in (gone or {}).items() if number]
+    return [", ".join(parts) or "nothing was due", *([str(body["left"])] if body.get("left") else [])]
 
 
 def _refused(body: Mapping[str, Any]) -> list[str]:

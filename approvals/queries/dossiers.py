@@ -12,9 +12,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from approvals import access
-from approvals.queries import dossier, groups, subjects, totals, words
+from approvals.queries import dossier, groups, held, subjects, totals, words
 from approvals.queries.dossier import MOST, SHOWN
 from approvals.queries.groups import Likeness
+from approvals.queries.held import Held
 from approvals.queries.pages import Row
 from approvals.queries.subjects import ERASED
 from approvals.queries.tallies import Tally
@@ -43,6 +44,7 @@ class Dossier:
     title: str
     rows: Sequence[Row]
     cut: bool = False
+    held: Sequence[Held] = ()  # the legal holds that keep it
 
     def address(self, what: str = "") -> str:
         """Where it stands, or what belongs to it: `files`."""
@@ -52,20 +54,23 @@ class Dossier:
 def of_effect(effect: Effect) -> Dossier:
     """One effect's."""
     title = words.title(effect.tool, effect.amount_minor, effect.currency, undo=effect.undo_of_id is not None)
-    return Dossier("effect", effect.key, title, _rows(Effect.objects.filter(pk=effect.pk)))
+    return Dossier(
+        "effect", effect.key, title, _rows(Effect.objects.filter(pk=effect.pk)), held=held.of(effect)
+    )
 
 
 def of_run(run: Run) -> Dossier:
     """All that one run did, or was about to do."""
     rows = _rows(Effect.objects.filter(run=run))
-    return Dossier("run", run.ref, f"All of {run.ref}", rows[:MOST], len(rows) > MOST)
+    return Dossier("run", run.ref, f"All of {run.ref}", rows[:MOST], len(rows) > MOST, held.of(run))
 
 
 def of_subject(subject: Subject) -> Dossier:
     """All about one order, customer or whatever it is, in all runs."""
     about = Subject.objects.filter(hash=subject.hash).order_by().values("effect_id")
     rows = _rows(Effect.objects.filter(pk__in=about))
-    return Dossier("subject", subject.hash, f"All about {subject.kind}", rows[:MOST], len(rows) > MOST)
+    keeps = held.of(subject)
+    return Dossier("subject", subject.hash, f"All about {subject.kind}", rows[:MOST], len(rows) > MOST, keeps)
 
 
 def titled(found: Dossier, cases: Sequence[Mapping[str, Any]]) -> str:

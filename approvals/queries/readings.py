@@ -15,9 +15,7 @@ from django.conf import settings
 from kombu import Connection
 
 from approvals.queries import pages
-from durable import retention
 from durable.celery import BULK, RETENTION, RUNS
-from durable.models import Run
 from durable.sql import answer, answers
 
 #: Seconds that the broker may take to answer, and workers to say that they are there.
@@ -26,8 +24,11 @@ BROKER_WITHIN, WORKERS_WITHIN = 1.0, 0.5
 _CLAIMS = 500
 #: A due run is announced at once; after this it is the sweeper's to announce.
 _UNHEARD = timedelta(seconds=15)
-#: Beat has ended runs pruned every hour: what is due for longer has been forgotten.
-_PRUNED_WITHIN, _LOOKED_BACK, _PRUNABLE = timedelta(hours=2), timedelta(hours=8), 20
+#: Beat asks for the day's pass of retention every 15 minutes: of whom nothing was heard for longer is not there.
+_ASKED_WITHIN = timedelta(hours=1)
+_ASKED = """
+SELECT coalesce((SELECT max(asked_at) FROM durable_retentionpass), (SELECT min(at) FROM durable_retentionpolicy))
+"""
 
 _DUE = "FROM durable_run WHERE due_at <= %(now)s AND lease_until IS NULL"
 _ACTIVE = "FROM durable_run WHERE state IN ('running', 'failing', 'cancelling', 'compensating')"
@@ -144,14 +145,9 @@ def database(tables: int) -> Database:
 
 
 def unpruned(now: datetime) -> bool:
-    """Whether a run that ended a week and some hours ago has not been pruned, though beat asks for it every hour.
-
-    A few of the oldest of that time are looked at: where beat is missing, none of them has been pruned.
-    """
-    latest = now - retention.KEEP - _PRUNED_WITHIN
-    ended = Run.objects.filter(ended_at__gt=now - retention.KEEP - _LOOKED_BACK, ended_at__lt=latest)
-    few = list(ended.order_by("ended_at").values_list("pk", flat=True)[:_PRUNABLE])
-    return bool(few) and retention.prunable().filter(pk__in=few).order_by().exists()
+    """Whether beat has not asked for the day's pass of retention for too long, in an installation older than that."""
+    row = answer(_ASKED, {})
+    return row is not None and row[0] is not None and now - row[0] > _ASKED_WITHIN
 
 
 def depths() -> dict[str, int]:

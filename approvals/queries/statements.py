@@ -151,7 +151,7 @@ def _head(row: Any, made: VendorStatement | None) -> dict[str, Any]:
         "state": state(row, made),
         "asked_by": row["asked_by"],
         "asked_at": row["asked_at"],
-        "trouble": row["trouble"],
+        "trouble": words.sentence(row["trouble"]),
         "tries": row["tries"],
         "due_at": row["due_at"],
         "made_at": made.made_at if made else None,

@@ -154,11 +154,11 @@ def _clocks(part: Part, work: Work, now: datetime) -> None:
         )
     late = readings.unpruned(now)
     part.facts.append(("Pruning, beat's work", "overdue" if late else "nothing is overdue"))
-    part.note = "Beat leaves no sign of its own; that ended runs are pruned in time is the sign of it."
+    part.note = "Beat leaves no sign of its own; that it asks for the day's pruning is the sign of it."
     if late:
         part.troubles.append(
             Trouble(
-                "Runs that ended over a week ago have not been pruned for hours: beat or a worker is missing.",
+                "Nobody has asked for the day's pruning for over an hour: beat or a worker is missing.",
                 "See that one beat runs: celery -A durable.celery beat --pidfile=",
             )
         )

@@ -67,6 +67,15 @@ def log_of(context: template.Context, key: str, value: object) -> str:
     return f"{reverse('acts')}?{urlencode({'q': f'{key}{value}'})}"
 
 
+@register.simple_tag(takes_context=True)
+def hold_of(context: template.Context, name: str, value: object) -> str:
+    """Where a legal hold is set: on a `run`, a `subject` (by its keyed hash), a search (`q`). Empty for who may not."""
+    request = context.get("request")
+    if not value or request is None or not access.may(request.user, Capability.HOLD_LEGALLY):
+        return ""
+    return f"{reverse('legal-holds')}?{urlencode({name: value})}#set"
+
+
 @register.simple_tag
 def money(minor: int | None, currency: str) -> SafeString:
     """An amount from minor units, exact, with its currency's own decimals: `{% money 18450 "EUR" %}` is 184.50 EUR."""

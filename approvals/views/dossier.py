@@ -9,7 +9,7 @@ from django.http import HttpResponse
 
 from approvals import access, dossier_file, htmx
 from approvals.capabilities import Capability
-from approvals.queries import dossiers, pages
+from approvals.queries import dossiers, pages, retained
 from approvals.queries.dossier import receipt_rows
 from approvals.queries.dossiers import Dossier
 from approvals.views.doors import SignedIn, door
@@ -93,6 +93,7 @@ def _seen(seen: present.Seen) -> dict[str, Any]:
 def _page(request: SignedIn, found: Dossier, more: dict[str, Any] | None = None) -> HttpResponse:
     after = pages.cursor(request.GET.get("after"))
     context = dossiers.page(found, request.user, db_now(), after=after) | {"section": "ledger"}
+    context |= {"held": found.held, "gone": retained.gone()}
     context["may_take"] = access.may(request.user, Capability.EXPORT)
     return htmx.page(request, TEMPLATE, context | (more or {}), fragment="vendor" if more else "whole")
 

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from approvals import access, attempts, htmx
 from approvals.capabilities import Capability
 from approvals.queries import effect as one_effect
-from approvals.queries import verdict
+from approvals.queries import held, verdict
 from approvals.views.doors import SignedIn, door
 from durable.models import Effect
 from durable.states import EffectState
@@ -47,5 +47,6 @@ def show(
     acts = verdict.acts(request.user, found, asked)
     section = "doubts" if found.state == EffectState.IN_DOUBT else "ledger"
     context |= {"verdicts": verdicts, "acts": acts, "problem": problem, "section": section}
+    context["held"] = held.of(found)
     context["may_ask"] = access.may(request.user, Capability.SETTLE)
     return htmx.page(request, "approvals/effect_detail.html", context, fragment="live", status=status)

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from approvals import access, attempts, htmx
 from approvals.acts import offered
-from approvals.queries import pages
+from approvals.queries import held, pages
 from approvals.queries import run as one_run
 from approvals.run_forms import SteerForm
 from approvals.views.doors import SignedIn, door
@@ -53,7 +53,7 @@ def show(
         acts.remove(refused)
         refused["said"] = request.POST.get("reason", "")
     context = one_run.detail(read) | {"acts": acts, "again": refused, "link": link, "acts_note": ""}
-    context |= {"problem": problem, "section": "runs"}
+    context |= {"problem": problem, "section": "runs", "held": held.of(found)}
     ended = context["run"]["ended"]
     return htmx.page(
         request, "approvals/run_detail.html", context, fragment="live", ended=ended, status=status

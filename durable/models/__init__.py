@@ -18,6 +18,7 @@ from durable.models.effects import (
 from durable.models.erasure import Erasure, ErasureRun
 from durable.models.holds import FoundRun, HeldRun, LegalHold
 from durable.models.progress import Branch, Checkpoint, Frozen, Message
+from durable.models.retention import OF_RUNS, RetentionPass, RetentionPolicy, Stored
 from durable.models.roots import Anchor, Cut, Mark, Root
 from durable.models.runs import Attempt, Budget, Purse, Recovery, Run, Signal, Stop, Wait
 from durable.models.summary import EffectCell, EffectGroup, Indexed, SubjectName
@@ -40,6 +41,7 @@ __all__ = [
     "ACTS",
     "APPEND_ONLY_TABLES",
     "BY_MACHINE",
+    "OF_RUNS",
     "ActKey",
     "ActWords",
     "Anchor",
@@ -67,6 +69,8 @@ __all__ = [
     "Message",
     "Purse",
     "Recovery",
+    "RetentionPass",
+    "RetentionPolicy",
     "Root",
     "Run",
     "SealKey",
@@ -75,6 +79,7 @@ __all__ = [
     "StatementRequest",
     "StatementTotal",
     "Stop",
+    "Stored",
     "Subject",
     "SubjectName",
     "Unexplained",

@@ -20,7 +20,15 @@ class Root(models.Model):
     signature = models.BinaryField(max_length=64)
 
     class Meta:
-        indexes = [models.Index(fields=["last"], name="root_of_event")]
+        indexes = [
+            models.Index(fields=["last"], name="root_of_event"),
+            # Few say that events have gone; whoever deletes one asks for the newest.
+            models.Index(
+                fields=["-number"],
+                name="root_that_cuts",
+                condition=models.Q(statement__startswith="interlock-cut-"),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"root {self.number}"

@@ -16,7 +16,7 @@ _NEVER = datetime.min.replace(tzinfo=UTC) + 2 * SET_BACK
 #: A moment that no clock shows comes as none: it can't be read, and was never written by the trigger.
 _EVENTS = """
 SELECT run_ref, no, kind, effect_key, actor, CASE WHEN at BETWEEN '0001-01-02' AND '9999-12-30' THEN at END, body, hash
-FROM durable_ledgerevent ORDER BY run_ref, no, id
+FROM durable_ledgerevent WHERE id <= %s ORDER BY run_ref, no, id
 """
 _CUT = "SELECT no, hash FROM durable_cut WHERE run_ref = %s ORDER BY root_id DESC LIMIT 1"
 #: Heads that are not those of the last event; a chain all of whose events have gone ends where it was cut.
@@ -48,19 +48,19 @@ class Walked:
 
 def check(wire: Wire, walked: Walked) -> Iterator[Finding]:
     """Yield what is wrong with the chains; counts in `walked` what it has gone through."""
-    yield from _links(wire, walked)
+    yield from links(wire, walked)
     for run, head, last in stream(wire, _HEADS):
         yield Finding(_other_end(head, last), run, head)
     for (run,) in stream(wire, _HEADLESS):
         yield Finding("it has events, and its chain has no head", run, 1)
 
 
-def _links(wire: Wire, walked: Walked) -> Iterator[Finding]:
-    """Each event against the one before it. After a finding it goes on from what is stored, so that one change is one
-    finding, and the next one is found as well.
+def links(wire: Wire, walked: Walked, upto: int = 2**63 - 1) -> Iterator[Finding]:
+    """Each event, up to the one with the id `upto`, against the one before it. After a finding it goes on from what is
+    stored, so that one change is one finding, and the next one is found as well.
     """
     present, head, last, latest = "", b"", 0, _NEVER
-    for run, no, kind, key, actor, at, body, stored in stream(wire, _EVENTS):
+    for run, no, kind, key, actor, at, body, stored in stream(wire, _EVENTS, [upto]):
         walked.events += 1
         known = True
         if run != present:

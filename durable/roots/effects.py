@@ -24,10 +24,11 @@ _KINDS = [*_DRAFTED, EventKind.SENT.value, *_SETTLED]
 _EFFECTS = """
 SELECT coalesce(e.key, v.effect_key), v.run_ref, v.no, v.kind, v.body, e.ref, e.digest_asked, e.digest, e.asked,
        e.payload, e.amount_minor, e.currency, e.state, e.receipt_id, e.applied_no, e.tool, e.tool_version,
-       e.effect_class
+       e.effect_class, e.cut
 FROM (SELECT * FROM durable_ledgerevent WHERE effect_key <> '' AND kind = ANY(%s)) v
 FULL JOIN (
-    SELECT e.*, r.ref, p.digest AS payload, a.digest AS asked
+    SELECT e.*, r.ref, p.digest AS payload, a.digest AS asked,
+           (SELECT max(k.no) FROM durable_cut k WHERE k.run_ref = r.ref) AS cut
     FROM durable_effect e JOIN durable_run r ON r.id = e.run_id
     LEFT JOIN durable_sealed p ON p.id = e.payload_id LEFT JOIN durable_sealed a ON a.id = e.payload_asked_id
 ) e ON e.key = v.effect_key
@@ -40,7 +41,8 @@ LEFT JOIN durable_actwords w ON w.event_id = v.id
 WHERE v.body LIKE '%%"words":%%'
 """
 _BOXES = """
-SELECT s.id, s.digest, s.box, r.ref, k.wrapped, k.destroyed_at IS NOT NULL FROM durable_sealed s
+SELECT s.id, s.digest, s.box, r.ref, k.wrapped, k.destroyed_at IS NOT NULL OR s.box = ''::bytea
+    AND EXISTS (SELECT FROM durable_cut c WHERE c.run_ref = r.ref) FROM durable_sealed s
 LEFT JOIN durable_run r ON r.id = s.run_id LEFT JOIN durable_sealkey k ON k.run_id = s.run_id
 ORDER BY s.id
 """
@@ -50,11 +52,13 @@ SELECT w.digest, w.box, k.chain, k.wrapped, k.destroyed_at IS NOT NULL, v.no FRO
 JOIN durable_actkey k ON k.id = w.key_id LEFT JOIN durable_ledgerevent v ON v.id = w.event_id
 ORDER BY w.id
 """
-#: Keys that nobody says to have destroyed. Of a chain that was cut the event may have gone.
+#: Keys that neither an erasure nor retention says to have destroyed. Of a chain that was cut the event may have gone.
 _UNTOLD = f"""
 SELECT r.ref FROM durable_sealkey k JOIN durable_run r ON r.id = k.run_id
 WHERE k.wrapped IS NULL
-  AND NOT EXISTS (SELECT FROM durable_ledgerevent v WHERE v.run_ref = r.ref AND v.kind = '{ActKind.ERASED.value}')
+  AND NOT EXISTS (
+      SELECT FROM durable_ledgerevent v WHERE v.run_ref = r.ref AND (v.kind = '{ActKind.ERASED.value}'
+          OR v.kind = '{EventKind.PRUNED.value}' AND v.body LIKE '%%"payloads":%%'))
   AND NOT EXISTS (SELECT FROM durable_cut c WHERE c.run_ref = r.ref)
 ORDER BY k.id
 """
@@ -87,13 +91,13 @@ def check(wire: Wire, held: Held) -> Iterator[Finding]:
     for key, rows in groupby(stream(wire, _EFFECTS, [_KINDS]), itemgetter(0)):
         held.effects += 1
         told = list(rows)
-        (_, run, first, _, _, ref, *_) = told[0]
+        (_, run, first, _, _, ref, *_, cut) = told[0]
         if ref is None:
             yield Finding(f"the effect {key} that it speaks of has no row", run, first)
-        elif run is None:
+        elif run is None and cut is None:
             yield Finding(f"the effect {key} has a row, and no event speaks of it", ref)
-        else:
-            yield from _effect(key, told)
+        elif run is not None:
+            yield from _effect(key, told, cut or 0)
 
 
 def drafts_of(events: list[Any]) -> list[Any]:
@@ -101,15 +105,15 @@ def drafts_of(events: list[Any]) -> list[Any]:
     return [(no, kind, facts) for no, kind, facts in events if kind in _DRAFTED]
 
 
-def _effect(key: str, told: list[tuple[Any, ...]]) -> Iterator[Finding]:
-    """One effect with its events, in order."""
+def _effect(key: str, told: list[tuple[Any, ...]], cut: int) -> Iterator[Finding]:
+    """One effect with its events, in order; those of its run up to the number `cut` have gone with their periods."""
     (*_, ref, digest_asked, digest, asked, payload, amount, currency, state, receipt, applied_no) = told[0][
         :15
     ]
     if told[0][1] != ref:
         yield Finding(f"the effect {key} that it speaks of belongs to {ref}", told[0][1], told[0][2])
     events = [(no, kind, facts_of(body)) for _, _, no, kind, body, *_ in told]
-    for name, value in zip(("tool", "tool_version", "class"), told[0][15:], strict=True):
+    for name, value in zip(("tool", "tool_version", "class"), told[0][15:18], strict=True):
         # What a new round is of, a newer version of the tool may have said; its event says no more than the digest.
         if (
             events[0][1] == EventKind.INTENT
@@ -120,7 +124,10 @@ def _effect(key: str, told: list[tuple[Any, ...]]) -> Iterator[Finding]:
     drafts = drafts_of(events)
     last, kind, drafted = drafts[-1] if drafts else (told[0][2], "", {})
     asked_for = {facts.get("digest") for _, kind, facts in drafts if kind != EventKind.EDITED}
-    if digest != drafted.get("digest") or digest_asked not in asked_for:
+    # Of one whose beginning has gone only what is left can be held against it.
+    whole = not cut or any(kind == EventKind.INTENT for _, kind, _ in events)
+    wrong = digest != drafted.get("digest") or digest_asked not in asked_for
+    if wrong if whole else drafts and digest != drafted.get("digest"):
         yield Finding(f"the row of {key} has another digest than this event", ref, last)
     if payload != digest or asked != digest_asked:
         yield Finding(f"the payload of {key} is another one than its digest says", ref, last)
@@ -131,7 +138,8 @@ def _effect(key: str, told: list[tuple[Any, ...]]) -> Iterator[Finding]:
     for no, kind, facts in events:
         if kind == EventKind.SENT and facts.get("digest") != digest and no > last:
             yield Finding(f"what was sent is not what the row of {key} says", ref, no)
-    yield from _settled(key, ref, events, (state, receipt, applied_no, digest))
+    if not (state == EffectState.APPLIED and 0 < (applied_no or 0) <= cut):
+        yield from _settled(key, ref, events, (state, receipt, applied_no, digest))
 
 
 def _settled(key: str, ref: str, events: list[Any], row: tuple[Any, ...]) -> Iterator[Finding]:
@@ -159,7 +167,7 @@ def check_sealed(wire: Wire, held: Held) -> Iterator[Finding]:
     for id, digest, box, ref, wrapped, destroyed in stream(wire, _BOXES):
         held.boxes += 1
         key = None if wrapped is None else _key(wrapped, ref)
-        if wrapped is None and destroyed:
+        if (wrapped is None or not box) and destroyed:
             held.erased += 1
         elif key is None or not _holds(key, digest, box):
             row = one(wire, _OF_EVENT, [id])

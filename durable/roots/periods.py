@@ -20,8 +20,10 @@ from durable.roots.statement import (
     parse,
 )
 
-_STATEMENTS = "SELECT number, last, statement, signature FROM durable_root ORDER BY number"
-_EVENTS = "SELECT id, run_ref, no, hash FROM durable_ledgerevent ORDER BY id"
+_STATEMENTS = "SELECT number, last, statement, signature FROM durable_root WHERE number <= %s ORDER BY number"
+_EVENTS = "SELECT id, run_ref, no, hash FROM durable_ledgerevent WHERE id <= %s ORDER BY id"
+#: Beyond every number and id there is.
+_ALL = 2**63 - 1
 _CUTS = """
 SELECT run_ref, no, hash FROM durable_cut WHERE root_id = %s ORDER BY run_ref COLLATE "C"
 """
@@ -79,27 +81,32 @@ class _Chain:
         self.number, self.previous, self.at = number, hash_of(text), statement.at
 
 
-def check(wire: Wire, trusted: Collection[str], covered: Covered) -> Iterator[Finding]:
-    """Yield what is wrong with the statements and with the events that they are over; fills `covered`."""
+def check(
+    wire: Wire, trusted: Collection[str], covered: Covered, *, number: int = _ALL, last: int = _ALL
+) -> Iterator[Finding]:
+    """Yield what is wrong with the statements and with the events that they are over; fills `covered`.
+
+    With `number` and `last` only up to this statement, and the event with this id.
+    """
     gone = gone_up_to(wire)
-    events = stream(wire, _EVENTS)
+    events = stream(wire, _EVENTS, [last])
     ahead: Event | None = next(events, None)
     chain = _Chain(trusted)
-    for number, last, text, signature in stream(wire, _STATEMENTS):
+    for place, ends, text, signature in stream(wire, _STATEMENTS, [number]):
         covered.statements += 1
         try:
             statement = parse(text)
         except Malformed as error:
-            yield Finding(str(error), root=number)
-            chain.number, chain.previous = number, hash_of(text)
+            yield Finding(str(error), root=place)
+            chain.number, chain.previous = place, hash_of(text)
             continue
-        yield from chain.follow(number, statement, text, signature)
+        yield from chain.follow(place, statement, text, signature)
         covered.newest = statement
         if statement.is_cut:
             yield from _cut(wire, statement)
             continue
-        if statement.last != last or statement.first <= chain.last:
-            yield Finding("its period is not the one that follows the period before it", root=number)
+        if statement.last != ends or statement.first <= chain.last:
+            yield Finding("its period is not the one that follows the period before it", root=place)
         tree, first = Tree(), 0
         while ahead is not None and ahead[0] <= statement.last:
             first = first or ahead[0]

@@ -60,6 +60,12 @@ def findings(
     yield from _guards(wire)
 
 
+def going(wire: Wire, *, number: int, last: int, trusted: Collection[str]) -> Iterator[Finding]:
+    """Yield what is wrong with the events up to the id `last`, that of root `number`, before they go for good."""
+    yield from chains.links(wire, chains.Walked(), last)
+    yield from periods.check(wire, trusted, periods.Covered(), number=number, last=last)
+
+
 _GUARDS = """
 SELECT c.relname || '.' || t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
 WHERE c.relnamespace = 'public'::regnamespace AND NOT t.tgisinternal AND t.tgenabled = 'A'
@@ -68,6 +74,7 @@ WHERE c.relnamespace = 'public'::regnamespace AND NOT t.tgisinternal AND t.tgena
 GUARDS = frozenset(
     {
         "durable_ledgerevent.chain_event",
+        "durable_ledgerevent.goes_by_cut",
         *(f"{table}.{name}" for table in ("durable_ledgerevent", "durable_root", "durable_cut")
           for name in ("only_grows", "never_emptied")),
         *(f"durable_chain.{name}" for name in ("moved_by_events", "chain_only_grows", "chain_never_emptied")),

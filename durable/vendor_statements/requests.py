@@ -16,7 +16,7 @@ from django.db.models import F, Max
 
 from durable import acts, clock
 from durable import plan as plans
-from durable.beats import committing, stating
+from durable.beats import committing
 from durable.errors import Conflict, InterlockError, Invalid
 from durable.models import StatementRequest, VendorStatement
 from durable.models.fields import Clock
@@ -61,7 +61,7 @@ def plan(now: datetime | None = None) -> int:
         days = [begin + number * DAY for number in range((today - begin) // DAY)]
         due = [day for day in days if _from(one, day + DAY) <= now]
         if due:
-            with stating("wanted"):
+            with committing("wanted"):
                 StatementRequest.objects.bulk_create(
                     [
                         StatementRequest(vendor=one.vendor, account=one.account, start=day, end=day + DAY)

@@ -26,7 +26,7 @@ from psycopg.errors import LockNotAvailable, UndefinedTable
 
 from approvals.people import DEMO_PEOPLE
 from durable import summary
-from durable.models import Indexed
+from durable.models import Indexed, RetentionPolicy
 from local import demo
 from local.demodata import cast
 from local.demodata.bare import uncovered
@@ -90,10 +90,14 @@ class Made:
     people: list[str] = field(default_factory=list)
 
 
+#: Tables in which the migrations put a row.
+_FILLED = (Indexed, RetentionPolicy)
+
+
 def tables() -> list[str]:
     """Every table of the engine and the console that is empty in the beginning."""
     models = (model for app in ("durable", "approvals") for model in apps.get_app_config(app).get_models())
-    return sorted(model._meta.db_table for model in models if model._meta.managed and model is not Indexed)
+    return sorted(model._meta.db_table for model in models if model._meta.managed and model not in _FILLED)
 
 
 def fill(order: Order, say: Callable[[str], None]) -> Made:

@@ -13,7 +13,7 @@ from typing import Any
 from durable import vault
 from durable.budget import Budget
 from durable.digest import sha256
-from durable.retention import KEEP
+from durable.retention.terms import Terms
 from durable.runs import ref_of
 from durable.states import (
     ENDED,
@@ -30,6 +30,8 @@ from local.demodata.chronicle import Chronicle, World
 from local.demodata.rows import canonical
 
 REQUESTER = "shop"
+#: Days for which an ended run keeps what goes first, where nobody has set another policy.
+KEEP = timedelta(days=Terms().shortest or 0)
 
 
 @dataclass

@@ -163,7 +163,7 @@ def ended(ground: Ground, rounds: int) -> list[Living]:
 
 
 def retained_long_enough(living: Living) -> None:
-    Run.objects.filter(pk=living.run.pk).update(ended_at=Clock() - retention.KEEP - timedelta(hours=1))
+    Run.objects.filter(pk=living.run.pk).update(ended_at=Clock() - timedelta(days=7, hours=1))
 
 
 def prune(living: Living) -> None:

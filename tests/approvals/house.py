@@ -18,11 +18,22 @@ from approvals import bulk
 from approvals.exports import orders
 from approvals.models import BulkAct, Gate, RunView
 from approvals.queries import behind
-from durable import journal, waits
+from durable import holds, journal, waits
 from durable.clock import db_now
 from durable.findings import AGREED, Finding
-from durable.models import Branch, Checkpoint, Effect, Erasure, ErasureRun, Message, Run, Subject
+from durable.models import (
+    Branch,
+    Checkpoint,
+    Effect,
+    Erasure,
+    ErasureRun,
+    Message,
+    RetentionPass,
+    Run,
+    Subject,
+)
 from durable.models.fields import Clock
+from durable.retention import storage, terms
 from durable.states import Attention, EraseReason, EventKind, RunState
 from durable.transitions import lock_run
 from durable.vendor_statements import explaining
@@ -67,6 +78,7 @@ class House:
             "erasure": [self.erasure.pk],
             "number": self.statements,
             "name": list(behind.LISTS),
+            "hold_id": [],
             "hash": list(Subject.objects.filter(effect__in=self.effects).values_list("hash", flat=True)),
         }
         no_page = {*POSTS, "sign-in", "sign-out"}
@@ -92,6 +104,7 @@ def full(say: Callable[[str], str] = lambda plain: plain, **secret: str) -> Hous
     bulk.start(cast["olga"], acted.pk, say("night shift"))
     bulk.carry_on(acted.pk)
     orders.order(cast["rita"], "ledger", "tool:pay_out", "csv")
+    _held(ended, say)
     every = [*gates, *decided]
     runs = [gates[0].effect.run, doubt.run, undone, ended, failed, halted]
     effects = [gates[0].effect, decided[0].effect, doubt, paid[0]]
@@ -122,6 +135,19 @@ def _stated(say: Callable[[str], str], effect: Effect) -> list[int]:
     explaining.explain(made.pk, [found.pk], actor="rita", reason=say("by hand"))
     failed = stated.request(2, asked_by=say("rita"), tries=2, trouble=say("no answer"), failing_since=Clock())
     return [made.pk, failed.pk]
+
+
+def _held(run: Run, say: Callable[[str], str]) -> None:
+    """Legal holds of every kind, and a day on which retention was asked for."""
+    holds.set_on_run(run.ref, actor="ada", reason=say("a claim"))
+    subject = Subject.objects.filter(run=run)[0]
+    lifted = holds.set_on_subject(subject.kind, subject.hash, actor="ada", reason=say("a claim"))
+    holds.lift(lifted.pk, actor="ada", reason=say("settled"))
+    holds.set_on_search("order:8813", actor="ada", reason=say("a claim"))
+    storage.record()
+    RetentionPass.objects.get_or_create(
+        day=db_now().date(), policy=terms.policy(), defaults={"runs": 1, "trouble": say("no room")}
+    )
 
 
 def _asked(cast: Mapping[str, User], say: Callable[[str], str], **secret: str) -> Gate:

@@ -15,7 +15,7 @@ from django.urls import reverse
 from approvals.models import BulkAct, BulkResult, Gate
 from approvals.queries import inbox
 from durable.findings import Finding
-from durable.models import LedgerEvent, Subject
+from durable.models import LedgerEvent, Subject, VendorStatement
 from tests import factories
 from tests.approvals import stated
 from tests.approvals.addresses import names
@@ -35,48 +35,39 @@ POSTS = ("decisions", "alike-decisions", "answers", "holds", "releases", "cancel
          "skips", "forks", "state", "verdicts", "look-ups", "run-views", "run-view-deletions", "bulk-drafts",
          "bulk-starts", "bulk-stops", *(f"{one}-files" for one in DOSSIERS), "dossier-look-ups",
          "export-requests", "export-stops", "export-deletions", "export-downloads", "time-zone-choices",
-         "erasure-looks", "erasure-requests", "statement-requests", "statement-explanations")  # fmt: skip
+         "retention-policies", "hold-orders", "hold-liftings", "erasure-looks", "erasure-requests",
+         "statement-requests", "statement-explanations")  # fmt: skip
+#: Acts on no object.
+BARE = ("run-views", "bulk-drafts", "export-requests", "time-zone-choices", "retention-policies", "hold-orders",
+        "erasure-looks", "erasure-requests", "statement-requests")  # fmt: skip
 #: Of these everybody has only their own, whatever rights they have.
 OWN = ("export-stops", "export-deletions", "export-downloads")
 OPEN = ("sign-in", "sign-out", "home", "healthz", "readyz")
-#: Each with a matrix of its own: test_{home,system,run_pages,commands,log_page,exports,zones,erasure_pages,polls}.py.
+#: Each with a matrix of its own: in test_{home,system,run_pages,commands,log_page,exports,zones,
+#: erasure_pages,retention_page,polls}.py.
 ELSEWHERE = ("behind", "system", "metrics", "differences", "fork", "acts", "exports", "export", "time-zone", "erasures",
-             "erasure", "counts")  # fmt: skip
+             "erasure", "retention", "retention-change", "legal-holds", "counts")  # fmt: skip
 
 
 def address(name: str, gate: Gate) -> str:
+    gates = ("gate", "payload", "facts", "alike", "alike-decisions", "decisions", "answers")
     of: dict[str, list[Any]] = {
-        "gate": [gate.pk],
-        "payload": [gate.pk],
-        "facts": [gate.pk],
-        "alike": [gate.pk],
-        "alike-decisions": [gate.pk],
-        "decisions": [gate.pk],
-        "answers": [gate.pk],
-        "effect": [gate.effect.key],
-        "verdicts": [gate.effect.key],
-        "look-ups": [gate.effect.key],
-        "run-views": [],
-        "run-view-deletions": [1],
-        "bulk-drafts": [],
-        "export-requests": [],
-        "time-zone-choices": [],
-        "erasure-looks": [],
-        "erasure-requests": [],
-        "statement-requests": [],
+        **{key: [gate.pk] for key in gates},
+        **{key: [gate.effect.key] for key in ("effect", "verdicts", "look-ups")},
+        **{key: [] for key in BARE},
+        **{key: [1] for key in ("run-view-deletions", "hold-liftings")},
     }
     if name in ("statement", "statement-explanations"):
-        of[name] = [stated.made(Finding.VENDOR_ALONE).pk]
+        there = VendorStatement.objects.first() or stated.made(Finding.VENDOR_ALONE)
+        of[name] = [there.pk]
     if name in ("bulk-act", "bulk-starts", "bulk-stops"):
         of[name] = [bulk_of(gate)]
     if name in ("export-stops", "export-deletions", "export-downloads"):
         of[name] = [factories.export_of("starter").pk]
     if name.startswith("dossier-"):
-        of |= {name: [gate.effect.key]}
-    if name.startswith("dossier-run"):
-        of |= {name: [gate.effect.run.ref]}
-    if name.startswith("dossier-subject"):
-        of |= {name: [Subject.objects.filter(effect=gate.effect)[0].hash]}
+        subject = Subject.objects.filter(effect=gate.effect)[0].hash
+        about = {"run": gate.effect.run.ref, "subject": subject}
+        of |= {name: [about.get(name.split("-")[1], gate.effect.key)]}
     needs_ref = name in POSTS or name in RUN_PAGES
     return reverse(name, args=of.get(name, [gate.effect.run.ref] if needs_ref else []))
 
@@ -116,7 +107,7 @@ def test_no_act_is_done_by_looking_and_none_without_a_right(name: str, who: str,
     for method in (
         "get",
         "head",
-    ):  # leads to what the act is about: a refused one leaves its address in the browser
+    ):  # leads to what it is about: a refused one leaves its address in the browser
         assert getattr(client, method)(address(name, gate)).status_code == 303
     for method in ("put", "delete", "patch"):
         assert getattr(client, method)(address(name, gate)).status_code == 405
@@ -132,6 +123,9 @@ def test_no_act_is_done_by_looking_and_none_without_a_right(name: str, who: str,
         "run-view-deletions": dict.fromkeys((*READERS, "bob"), 404),
         "bulk-stops": {"olga": 303},
         "bulk-starts": {"olga": 422},
+        "retention-policies": {"ada": 422},
+        "hold-orders": {"rita": 422, "ada": 422},
+        "hold-liftings": {"rita": 409, "ada": 409},
         # A file is taken, which changes nothing; a vendor may be asked by whoever reads the ledger.
         **{f"{one}-files": {"rita": 200, "ada": 200} for one in DOSSIERS},
         "dossier-look-ups": dict.fromkeys((*READERS, "bob"), 200),

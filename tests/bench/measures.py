@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from tests.bench import chaining, costing, exporting, growing, paging, resuming
+from tests.bench import chaining, costing, exporting, growing, letting, paging, resuming
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,14 @@ _EXPORTS = tuple(
     )
 )
 
+_PRUNING = (
+    Row("alone", "ms", more=False),
+    Row("beside the pruner", "ms", more=False, beside="alone"),
+    Row("beside / alone", "times", more=False),
+    Row("most of the pairs", "times", more=False),
+    Row("pruned", "checkpoints/s"),
+)
+
 _PAGES = (
     *(
         Row(f"{page}, {what}", "" if what == "queries" else "ms", more=False)
@@ -169,6 +177,10 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         ),
         "exports": Measure(
             f"A file of all {exporting.EFFECTS:,} effects of a ledger, made by one worker", _EXPORTS
+        ),
+        "pruning": Measure(
+            f"Steps beside retention that takes {letting.CHECKPOINTS:,} checkpoints, a hundred to a run",
+            _PRUNING,
         ),
         "idle": Measure(
             "A worker that has nothing to do, with beat and sweeper; then 1,000 runs that wait", _IDLE

@@ -142,8 +142,13 @@ ASKED: dict[str, tuple[str, ...]] = {
     "tools": ("all", "irreversible"),
     "system": ("all",),
     "acts": ("all", "refused"),
+    "retention": ("policy", "what is due"),
+    "retention-change": ("other times",),
+    "legal-holds": ("all",),
     "exports": ("all",),
     "export": ("all", "log"),
+    "erasures": ("all",),
+    "erasure": ("done",),
     "time-zone": ("all",),
     "metrics": ("all",),
 }

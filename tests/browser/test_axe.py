@@ -35,6 +35,7 @@ RULES: dict[str, Any] = {
     },
 }
 
+RETENTION = ["/retention/?look=due", "/retention/change/?checkpoints=3", "/holds/?q=order:2"]
 #: Lists behind the numbers of the first page.
 BEHIND = ["/today/stuck/", "/today/irreversible/", "/today/moved/?currency=EUR"]
 
@@ -97,7 +98,17 @@ def _stated(run: Run) -> list[int]:
     return [made.pk, failed.pk]
 
 
-EMPTY = ("/", "/gates/", "/runs/", "/doubts/", "/compensation/", "/ledger/", "/refunds/", "/tools/")
+EMPTY = (
+    "/",
+    "/gates/",
+    "/runs/",
+    "/doubts/",
+    "/compensation/",
+    "/ledger/",
+    "/refunds/",
+    "/statements/",
+    "/tools/",
+)
 
 
 def test_a_fresh_installation_has_whole_pages_too(cast: Cast) -> None:

@@ -21,7 +21,7 @@ from durable.roots import builder, keeping
 from durable.roots.statement import Statement, parse
 from durable.states import EventKind
 from durable.transitions import lock_run
-from proof.tampering.hand import superuser, unguarded
+from proof.tampering.hand import events_of, superuser, unguarded
 from tests import factories
 
 
@@ -105,3 +105,15 @@ def said(command: str, *words: str) -> tuple[int, str]:
     except SystemExit as ended:
         return int(ended.code or 0), out.getvalue()
     return 0, out.getvalue()
+
+
+def aged(days: int) -> None:
+    """Make every event that there is so much older, and every chain hold again, as if it had been written then."""
+    with forging() as wire:
+        wire.execute("UPDATE durable_ledgerevent SET at = at - %s * interval '1 day'", [days])
+        for (run,) in wire.execute("SELECT run_ref FROM durable_chain ORDER BY run_ref").fetchall():
+            head = b""
+            for event in events_of(wire, run):
+                head = event.after(head)
+                wire.execute("UPDATE durable_ledgerevent SET hash = %s WHERE id = %s", [head, event.id])
+            wire.execute("UPDATE durable_chain SET head = %s WHERE run_ref = %s", [head, run])

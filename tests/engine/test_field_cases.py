@@ -57,7 +57,7 @@ def test_a_gate_older_than_retention_is_spared_and_expires_the_ordinary_way(
     tools.asks((tools.wire_out, {"charge": tools.charge(vendor), "amount": Decimal("40.00")}))
     run = desk.drive(tools.start())
     desk.time_passes(days=31)
-    assert retention.prune(timedelta(days=7)) == retention.Pruned()
+    assert retention.prune() == retention.Pruned()
     assert desk.effects(run) == {"pay": "gated"}
     desk.time_passes(days=60)
     recovery.sweep()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -133,7 +132,7 @@ def test_what_a_fork_began_from_is_kept_by_pruning() -> None:
     parent = desk.drive(agents.start("Looper", {"turns": 10}))
     fork = forked(parent, 4)
     desk.time_passes(days=30)
-    retention.prune(timedelta(days=7))
+    retention.prune()
     kept = list(Checkpoint.objects.filter(run=parent).order_by("version").values_list("version", flat=True))
     assert kept == [4, 11]
     assert desk.drive(forked(parent, 4)).state == desk.drive(fork).state == RunState.COMPLETED

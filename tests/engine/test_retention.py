@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,11 +9,11 @@ import pytest
 from durable import checkpoints, journal, recovery, retention
 from durable.author import Next, RunContext, days, step
 from durable.models import Checkpoint, Effect, Frozen, LedgerEvent, Message, Run
+from durable.retention import survey, terms
 from durable.states import RunState
 from tests.engine import agents, desk
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
-WEEK = timedelta(days=7)
 
 
 def versions(run: Run) -> list[int]:
@@ -30,7 +29,7 @@ def test_an_ended_run_keeps_its_final_state_its_conversation_and_its_ledger() ->
     ]
     state = checkpoints.load(run).state
     desk.time_passes(days=30)
-    pruned = retention.prune(WEEK, actor="ada", reason="tidy")
+    pruned = retention.prune(actor="ada", reason="tidy")
     assert (pruned.runs, pruned.checkpoints, pruned.frozen) == (1, 2, 2)
     assert versions(run) == [3, 4]
     assert checkpoints.load(run).state == state
@@ -57,7 +56,7 @@ def test_the_row_that_holds_the_final_state_is_kept_however_old() -> None:
     agents.define("Steady", begin, turn)
     run = desk.drive(agents.start("Steady"))
     desk.time_passes(days=30)
-    retention.prune(WEEK)
+    retention.prune()
     assert versions(run) == [2, 12]
     assert checkpoints.load(run).state == {"catalogue": "x" * 1_000}
 
@@ -65,17 +64,18 @@ def test_the_row_that_holds_the_final_state_is_kept_however_old() -> None:
 def test_a_dry_run_says_what_would_go_and_changes_nothing() -> None:
     run = desk.drive(agents.start("Looper", {"turns": 10}))
     desk.time_passes(days=30)
-    would = retention.prune(WEEK, dry=True)
+    would = survey.look(terms.terms(terms.policy())).plain()
     assert versions(run) == list(range(1, 12))
     assert LedgerEvent.objects.filter(kind="pruned").count() == 0
-    assert retention.prune(WEEK) == would
+    went = retention.prune()
+    assert {"checkpoints": went.checkpoints, "frozen": went.frozen} == would
 
 
 def test_what_was_pruned_is_not_pruned_again() -> None:
     run = desk.drive(agents.start("Looper", {"turns": 10}))
     desk.time_passes(days=30)
-    retention.prune(WEEK)
-    assert retention.prune(WEEK) == retention.Pruned()
+    retention.prune()
+    assert retention.prune() == retention.Pruned()
     assert LedgerEvent.objects.filter(run_ref=run.ref, kind="pruned").count() == 1
 
 
@@ -90,7 +90,7 @@ def test_a_run_of_which_everything_is_kept_takes_no_place_in_a_batch() -> None:
     quiet = desk.drive(agents.start("Still"))
     busy = desk.drive(agents.start("Looper", {"turns": 5}))
     desk.time_passes(days=30)
-    assert retention.prune(WEEK, batch=1).checkpoints == 5
+    assert retention.prune(batch=1).checkpoints == 5
     assert versions(busy) == [6]
     assert LedgerEvent.objects.filter(run_ref=quiet.ref, kind="pruned").count() == 0
 
@@ -113,7 +113,7 @@ def test_live_work_is_untouched_however_old_and_goes_on_exactly() -> None:
     queued = agents.start("Looper")
     before = versions(run)
     desk.time_passes(days=90)
-    assert retention.prune(WEEK) == retention.Pruned()
+    assert retention.prune() == retention.Pruned()
     assert versions(run) == before
     recovery.sweep()
     desk.drive(run)
@@ -125,5 +125,5 @@ def test_live_work_is_untouched_however_old_and_goes_on_exactly() -> None:
 def test_a_young_ended_run_is_left_alone() -> None:
     run = desk.drive(agents.start("Looper", {"turns": 5}))
     desk.time_passes(days=6)
-    assert retention.prune(WEEK) == retention.Pruned()
+    assert retention.prune() == retention.Pruned()
     assert len(versions(run)) == 6

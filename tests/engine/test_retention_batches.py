@@ -11,6 +11,7 @@ from django.db import connection
 from durable import clock, retention, steering
 from durable.author import Budget, GiveUp, Next, RunContext, step
 from durable.models import Checkpoint, Frozen, Run
+from durable.retention import pruning
 from durable.states import RunState
 from tests.engine import agents, desk
 
@@ -28,33 +29,32 @@ def kept(run: Run) -> int:
     return Checkpoint.objects.filter(run=run).count()
 
 
-@pytest.mark.parametrize("dry", [True, False])
-def test_pruning_goes_on_batch_after_batch_until_nothing_is_due(dry: bool) -> None:
+def test_pruning_goes_on_batch_after_batch_until_nothing_is_due() -> None:
     runs = ended(5)
-    assert retention.prune(WEEK, batch=2, dry=dry).runs == 5
-    assert [kept(run) for run in runs] == [3 if dry else 1] * 5
+    assert retention.prune(batch=2).runs == 5
+    assert [kept(run) for run in runs] == [1] * 5
 
 
 def test_pruning_stops_when_its_time_is_over_and_the_next_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = ended(3)
     now = iter(range(100))
     monkeypatch.setattr(clock, "elapsed", lambda: float(next(now)))
-    assert retention.prune(WEEK, batch=1, within=timedelta(seconds=2)).runs == 1
+    assert retention.prune(batch=1, within=timedelta(seconds=1)).runs == 1
     assert sorted(kept(run) for run in runs) == [1, 3, 3]
-    assert retention.prune(WEEK, batch=1, within=timedelta(seconds=90)).runs == 2
+    assert retention.prune(batch=1, within=timedelta(seconds=90)).runs == 2
 
 
 def test_a_run_that_can_not_be_pruned_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     bad, *good = ended(3)
-    prune = retention._prune
+    bite = pruning._bite
 
     def picky(run_ref: str, *args: Any) -> retention.Pruned:
         if run_ref == bad.ref:
             raise RuntimeError("no")
-        return prune(run_ref, *args)
+        return bite(run_ref, *args)
 
-    monkeypatch.setattr(retention, "_prune", picky)
-    assert retention.prune(WEEK, batch=1).runs == 2
+    monkeypatch.setattr(pruning, "_bite", picky)
+    assert retention.prune(batch=1).runs == 2
     assert [kept(run) for run in good] == [1, 1] and kept(bad) == 3
 
 
@@ -76,9 +76,9 @@ def test_a_failed_run_keeps_what_was_frozen_where_it_stands_and_a_retry_is_answe
     run = desk.drive(desk.drive(agents.run_of(early, late, budget=Budget(tokens=500))))
     assert run.state == RunState.FAILED
     desk.time_passes(days=30)
-    assert retention.prune(WEEK).frozen == 1
+    assert retention.prune().frozen == 1
     assert [one.step for one in Frozen.objects.all()] == ["late"]
-    assert retention.prune(WEEK) == retention.Pruned()
+    assert retention.prune() == retention.Pruned()
     asked = len(agents.asked)
     steering.retry(run.ref, actor="olga", reason="because")
     assert desk.drive(run).state == RunState.COMPLETED

@@ -283,10 +283,7 @@ def charge(vendor: Vendor, amount: str = "100.00", currency: str = "EUR") -> str
 
 @pytest.fixture
 def kit(transactional_db: None, vendor: Vendor, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vendor]:
-    """The stand-in, with nothing scripted or armed; afterwards the books must balance.
-
-    No pause is slept through in place: each becomes a timer, which `later` lets pass.
-    """
+    """The stand-in, with nothing scripted or armed; afterwards the books must balance. A pause becomes a timer."""
     monkeypatch.setattr(sending, "SHORT", timedelta(0))
     _empty()
     yield vendor
@@ -297,8 +294,6 @@ def kit(transactional_db: None, vendor: Vendor, monkeypatch: pytest.MonkeyPatch)
 
 def _empty() -> None:
     """Before a test and after it: a test without the kit may stand on these tools, too."""
-    for one in (script, world):
+    for one in (script, world, got, before, after):
         one.clear()
-    for many in (got, before, after):
-        many.clear()
     faults.disarm_all()

@@ -13,7 +13,7 @@ from django.urls import reverse
 from approvals.models import BulkAct, Gate
 from durable.models import Effect, Run
 from tests.bench import kit, paging
-from tests.bench.ours import exactly, extremes, searching, stating
+from tests.bench.ours import exactly, extremes, forgetting, searching, stating
 from tests.bench.ours.exactly import Exactly
 
 
@@ -109,7 +109,7 @@ def _ledger() -> Asked:
 
 
 def _audits() -> dict[str, Asked]:
-    """Dossiers, refunds, statements, exports, the time zone, and what completes a search."""
+    """Dossiers, refunds, statements, exports, erasures, the time zone, and what completes a search."""
     pages = {"refunds": searching.refunds(), **stating.addresses(), **searching.dossiers(_long())}
     found = {
         page: {what: Question(addresses, "auditor") for what, addresses in asked.items()}
@@ -122,11 +122,21 @@ def _audits() -> dict[str, Asked]:
             "log": Question([_at("export", of="log")], "auditor"),
         },
         "time-zone": {"all": Question([_at("time-zone")])},
+        **{
+            page: {what: Question(addresses, "admin") for what, addresses in asked.items()}
+            for page, asked in forgetting.addresses().items()
+        },
     }
     typed = {what: "" if what == "nothing typed" else what for what in paging.ASKED["ledger-suggestions"]}
     found["ledger-suggestions"] = {
         what: Question([_at("ledger-suggestions", q=text)], "auditor") for what, text in typed.items()
     }
+    found["retention"] = {
+        "policy": Question([_at("retention")], "auditor"),
+        "what is due": Question([_at("retention", look="due")], "auditor"),
+    }
+    found["retention-change"] = {"other times": Question([_at("retention-change", checkpoints=1)], "admin")}
+    found["legal-holds"] = {"all": Question([_at("legal-holds")], "auditor")}
     return found
 
 

@@ -29,7 +29,7 @@ from durable.models import Run
 from local import parts
 from local.process import free_port, spawn, stop, wait_for
 from tests.bench import kit, paging
-from tests.bench.ours import asking, extremes, stating
+from tests.bench.ours import asking, extremes, forgetting, stating
 from tests.browser.people import chromium
 
 _POLL = re.compile(rb'hx-get="([^"]+)" hx-trigger="every ([\d.]+)s"')
@@ -51,6 +51,7 @@ def fill() -> kit.Figures:
     kit.done(Run.objects.count(), paging.RUNS, "runs")
     kit.done(Gate.objects.filter(state__in=("open", "asked back")).count(), paging.GATES, "gates that wait")
     extremes.make()
+    forgetting.make()
     stating.make()
     while indexing.catch_up(60):
         pass

@@ -1,0 +1,103 @@
+"""Retention: how long what is kept, what goes by it, and a change of it, bound to what it was shown to delete."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.urls import reverse
+
+from approvals import access, htmx, retention_forms
+from approvals.capabilities import Capability
+from approvals.forms import first_error
+from approvals.queries import retained
+from approvals.retention_forms import SaveForm, TermsForm
+from approvals.views.doors import SignedIn, door
+from durable.clock import db_now
+from durable.errors import InterlockError, Invalid
+from durable.retention import survey, terms
+from durable.retention.terms import KINDS
+
+TEMPLATE, CHANGE = "approvals/retention.html", "approvals/retention_change.html"
+
+
+@door("GET", needs=Capability.SEE_LOG)
+def retention(request: SignedIn) -> HttpResponse:
+    """The policy and what has gone by it. What is due is counted apart (`?look=due`): it takes a moment."""
+    look = retained.due() if request.GET.get("look") == "due" else {}
+    if look and htmx.wants_fragment(request):
+        return htmx.page(request, TEMPLATE, look, fragment="due")
+    context = retained.overview() | look | {"now": db_now(), "section": "retention"}
+    context["may_set"] = access.may(request.user, Capability.SET_RETENTION)
+    return htmx.page(request, TEMPLATE, context, fragment="due")
+
+
+@door("GET", needs=Capability.SET_RETENTION)
+def change(request: SignedIn) -> HttpResponse:
+    """Other times: what they would delete, before anybody saves them."""
+    asks = any(name in request.GET for name in KINDS)
+    present = terms.terms(terms.policy())
+    form = TermsForm(request.GET if asks else None, initial={name: present.of(name) for name in KINDS})
+    if not asks or not form.is_valid():
+        return _show(request, form, problem=first_error(form) if asks else "")
+    return _shown(request, form)
+
+
+@door("POST", needs=Capability.SET_RETENTION)
+def policies(request: SignedIn) -> HttpResponse:
+    """Put into force what was shown."""
+    form = SaveForm(request.POST)
+    if not form.is_valid():
+        return _show(request, form, problem=first_error(form), status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    wanted = form.terms
+    try:
+        seen, rows = retention_forms.opened(form.cleaned_data["shown"], wanted)
+        found = survey.look(wanted)
+        if retention_forms.grown(rows, found):
+            told = "Nothing was saved: more would go by now than you were shown. Below stands what."
+            return _shown(request, form, problem=told, status=HTTPStatus.CONFLICT)
+        terms.change(
+            wanted,
+            actor=access.actor(request.user),
+            reason=form.cleaned_data["reason"],
+            seen=seen,
+            shown=rows,
+        )
+    except Invalid as error:
+        told = f"Nothing was saved: {error}."
+        return _shown(request, form, problem=told, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    except InterlockError as error:
+        return _shown(request, form, problem=f"Nothing was saved: {error}.", status=HTTPStatus.CONFLICT)
+    messages.success(request, "Saved. The next pass goes by it.")
+    return htmx.see_other(request, reverse("retention"))
+
+
+def _shown(request: SignedIn, form: TermsForm, **more: Any) -> HttpResponse:
+    """The form with what its terms would delete, and the way to save them."""
+    wanted, policy = form.terms, terms.policy()
+    found = survey.look(wanted)
+    context: dict[str, Any] = {
+        "survey": retained.shown(found),
+        "changes": retained.changes(terms.terms(policy), wanted),
+        "values": {name: "" if wanted.of(name) is None else wanted.of(name) for name in KINDS},
+        "sealed": retention_forms.sealed(wanted, policy.pk, found),
+        "said": request.POST.get("reason", ""),
+    }
+    return _show(request, form, **more, **context)
+
+
+def _show(
+    request: SignedIn, form: TermsForm, *, status: int = HTTPStatus.OK, problem: str = "", **more: Any
+) -> HttpResponse:
+    fields = [form[name] for name in KINDS]
+    context = {
+        "form": form,
+        "fields": fields,
+        "problem": problem,
+        "section": "retention",
+        "now": db_now(),
+        **more,
+    }
+    return htmx.page(request, CHANGE, context, fragment="whole", status=status)
