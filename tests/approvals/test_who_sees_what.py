@@ -20,32 +20,14 @@ from tests.approvals.conftest import SignIn
 from tests.approvals.house import full
 from tests.approvals.test_alike import token
 from tests.approvals.test_forms import command, form_of
-from tests.approvals.test_pages import DOSSIERS, OBJECTS, OWN, POSTS, RUN_PAGES, address
+from tests.approvals.test_pages import BARE, DOSSIERS, OBJECTS, OWN, POSTS, RUN_PAGES, address
 
 pytestmark = pytest.mark.django_db
 
 HTMX = {"HX-Request": "true"}
 IBAN = "DE02120300000000202051"
 #: The pages of one thing, and the acts on it: each address names a gate, a run, an effect or a bulk act.
-THINGS = [
-    *OBJECTS,
-    "differences",
-    "fork",
-    *(
-        name
-        for name in POSTS
-        if name
-        not in (
-            "run-views",
-            "bulk-drafts",
-            "export-requests",
-            "time-zone-choices",
-            "erasure-looks",
-            "erasure-requests",
-            "statement-requests",
-        )
-    ),
-]
+THINGS = [*OBJECTS, "differences", "fork", *(name for name in POSTS if name not in BARE)]
 
 
 def elsewhere(name: str, gate: Gate) -> str:
@@ -67,6 +49,7 @@ def elsewhere(name: str, gate: Gate) -> str:
         "export-downloads",
         "statement",
         "statement-explanations",
+        "hold-liftings",
     ):
         return reverse(name, args=[10**9])
     return reverse(name, args=["run-none"])

@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("approvals", "0008_readers")]
+    dependencies: ClassVar = [("approvals", "0009_retention")]
 
     operations: ClassVar = [
         migrations.CreateModel(
