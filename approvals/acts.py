@@ -187,4 +187,5 @@ def fits(noun: str, found: one_run.Read) -> bool:
 
 def forkable(user: User, run: Run) -> bool:
     """Whether this person is offered forks of this run."""
-    return access.may(user, Capability.STEER_RUNS) and (run.state in ENDED or run.held)
+    may = access.may(user, Capability.STEER_RUNS) and not erasures.is_erased(run)
+    return may and (run.state in ENDED or run.held)

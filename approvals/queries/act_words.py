@@ -50,7 +50,7 @@ TEXTS: dict[str, str] = {
     ActKind.LEGAL_HOLD_LIFTED: "lifted",
     ActKind.ERASURE_ASKED: "asked for",
     ActKind.ERASURE_ENDED: "has seen the end of",
-    ActKind.ERASED: "had the personal data erased of",
+    ActKind.ERASED: "had personal data erased",
     ActKind.STATEMENT_ASKED: "asked for",
     ActKind.STATEMENT_MADE: "made",
     ActKind.DIFFERENCE_EXPLAINED: "explained a difference in",

@@ -8,7 +8,7 @@ from typing import Any
 
 from approvals import differences
 from approvals.errors import Difference
-from approvals.queries import pages, runs, words
+from approvals.queries import erasures, pages, runs, words
 from approvals.queries.run import POINT_COLUMNS, point
 from durable.errors import NotFound
 from durable.models import Checkpoint, Run
@@ -111,4 +111,5 @@ def about(run: Run) -> dict[str, Any]:
         "wait": words.wait_word(runs.open_waits([run.pk])[run.pk]),
         "created_at": run.created_at,
         "attempt": run.attempt,
+        "erased": erasures.note(run),
     }

@@ -30,6 +30,8 @@ def ledger(request: SignedIn) -> HttpResponse:
     search = searching.look_up(parse(asked(request), now, subjects.kinds()), position)
     after, before = (pages.cursor(request.GET.get(name)) for name in ("after", "before"))
     context = effects.listing(effects.shown(search, after=after, before=before))
+    # What was erased is still found by its whole name; where nothing is found, nothing was erased.
+    context["erased"] = erasures.of_query(search.query) if context["effects"] else []
     context |= {"version": version, "now": now} | _around(request, search)
     return htmx.page(request, "approvals/ledger.html", context, fragment="rows")
 
@@ -51,7 +53,6 @@ def _around(request: SignedIn, search: Search) -> dict[str, Any]:
             {"key": key, "value": value, "without": effects.address(query.without(key))}
             for key, value in query.parts
         ],
-        "erased": erasures.of_query(query),
         "about": search.about,
         "names": search.names,
         "readings": [

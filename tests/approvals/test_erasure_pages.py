@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from durable.models import Effect, Erasure, ErasureRun, Run
+from approvals.models import Export
+from durable.clock import db_now
+from durable.models import Effect, Erasure, ErasureRun, LedgerEvent, Run
 from durable.models.fields import Clock
 from durable.states import EraseReason, RunState
 from tests import factories
@@ -111,6 +116,24 @@ def test_pages_of_erasures_take_few_queries_however_many_runs(ada: Client) -> No
     with CaptureQueriesContext(connection) as queries:
         look(ada)
     assert len(queries) <= 15
+
+
+def test_files_that_were_made_for_somebody_to_take_go_with_an_erasure(
+    ada: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.INTERLOCK_EXPORTS = str(tmp_path)
+    (tmp_path / "1-1.csv").write_text("8812")
+    ended()
+    form = {"person": User.objects.get(), "of": "ledger", "query": "order:8812", "form": "csv", "zone": "UTC"}
+    made = Export.objects.create(
+        state="made", file="1-1.csv", expires_at=db_now() + timedelta(days=1), **form
+    )
+    asked(ada)
+    made.refresh_from_db()
+    assert (made.state, made.file, made.query) == ("deleted", "", "") and not list(tmp_path.iterdir())
+    assert LedgerEvent.objects.filter(
+        run_ref=f"export:{made.pk}", kind="export deleted", actor="ada"
+    ).exists()
 
 
 def test_an_open_page_is_told_nothing_while_nothing_changes(ada: Client) -> None:

@@ -28,7 +28,7 @@ def test_an_admin_finds_a_person_sees_what_would_go_and_has_it_erased(cast: Cast
     assert "8812" not in page.url
     assert page.get_by_text(f"Not yet: {waits.ref} is suspended.").is_visible()
     bad += shown_badly(page)
-    page.get_by_label("Why").select_option("the person asked for it")
+    page.get_by_label("Why", exact=True).select_option("the person asked for it")
     page.get_by_label("Number of the request").fill("T-77")
     page.get_by_label("Type the first name once more").fill("8812")
     page.get_by_role("button", name="Erase 2 runs for ever").click()
