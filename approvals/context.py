@@ -16,22 +16,31 @@ from approvals.htmx import HtmxHttpRequest, wants_fragment
 from approvals.queries import doubts, inbox, pages, runs
 from durable.models import Unexplained
 
-_ITEMS = (
-    ("gates", "Inbox", "inbox", Capability.SEE_GATES),
-    ("runs", "Runs", "stack-2", Capability.SEE_RUNS),
-    ("doubts", "In doubt", "zoom-question", Capability.SEE_LEDGER),
-    ("stuck", "Stuck", "alert-triangle", Capability.STEER_RUNS),
-    ("ledger", "Ledger", "database", Capability.SEE_LEDGER),
-    ("refunds", "Refunds", "receipt-refund", Capability.SEE_LEDGER),
-    ("statements", "Statements", "building-bank", Capability.SEE_LEDGER),
-    ("compensation", "Compensation", "arrow-back-up", Capability.SEE_RUNS),
-    ("tools", "Tools", "tools", Capability.SEE_TOOLS),
-    ("system", "System", "activity", Capability.SEE_SYSTEM),
-    ("acts", "Log", "fingerprint", Capability.SEE_LOG),
-    ("exports", "Exports", "download", Capability.EXPORT),
-    ("erasures", "Erasures", "eraser", Capability.ERASE),
-    ("retention", "Retention", "eraser", Capability.SEE_LOG),
-)
+#: Whoever has any right has a first page.
+_HOME = ("home", "Today", "home")
+#: The entries by what one comes for: what is going on, what has been done, and how the house is kept.
+_GROUPS = {
+    "": (
+        ("gates", "Inbox", "inbox", Capability.SEE_GATES),
+        ("runs", "Runs", "stack-2", Capability.SEE_RUNS),
+        ("doubts", "In doubt", "zoom-question", Capability.SEE_LEDGER),
+        ("stuck", "Stuck", "alert-triangle", Capability.STEER_RUNS),
+        ("compensation", "Compensation", "arrow-back-up", Capability.SEE_RUNS),
+    ),
+    "Records": (
+        ("ledger", "Ledger", "database", Capability.SEE_LEDGER),
+        ("refunds", "Refunds", "receipt-refund", Capability.SEE_LEDGER),
+        ("statements", "Statements", "building-bank", Capability.SEE_LEDGER),
+        ("acts", "Log", "fingerprint", Capability.SEE_LOG),
+        ("exports", "Exports", "download", Capability.EXPORT),
+    ),
+    "House": (
+        ("tools", "Tools", "tools", Capability.SEE_TOOLS),
+        ("system", "System", "activity", Capability.SEE_SYSTEM),
+        ("retention", "Retention", "calendar-x", Capability.SEE_LOG),
+        ("erasures", "Erasures", "eraser", Capability.ERASE),
+    ),
+}
 
 
 #: Entries that open a list by a query: the address's name, and the query, which is also what their badge counts.
@@ -82,6 +91,12 @@ def _leads(request: HttpRequest, entry: str) -> dict[str, Any]:
     }
 
 
+def _item(
+    request: HttpRequest, counts: Mapping[str, str], name: str, label: str, icon: str
+) -> dict[str, Any]:
+    return {"entry": name, "label": label, "icon": icon, "count": counts.get(name), **_leads(request, name)}
+
+
 def navigation(request: HttpRequest) -> dict[str, Any]:
     """The shell's context: nothing for strangers, and nothing for a fragment, which has no shell."""
     user = getattr(request, "user", None)
@@ -91,19 +106,16 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         return {}
     held = access.capabilities(user)
     counts = _counts(user, held)
-    items = [
-        {"entry": name, "label": label, "icon": icon, "count": counts.get(name), **_leads(request, name)}
-        for name, label, icon, needs in _ITEMS
-        if needs in held
-    ]
-    home = (
-        [{"entry": "home", "label": "Today", "icon": "home", "count": None, **_leads(request, "home")}]
-        if has_home(held)
-        else []
-    )
+    groups: list[dict[str, Any]] = []
+    for title, entries in _GROUPS.items():
+        open_to: list[tuple[str, str, str]] = [entry[:3] for entry in entries if entry[3] in held]
+        if title == "" and has_home(held):
+            open_to = [_HOME, *open_to]
+        if open_to:
+            groups.append({"title": title, "items": [_item(request, counts, *one) for one in open_to]})
     return {
         "counts_seen": version(counts),
-        "nav": [{"title": "", "items": home + items}] if home + items else [],
+        "nav": groups,
         "role": access.role(user),
         "unclean": counts.get("statements", ""),
         "search_url": reverse("ledger") if Capability.SEE_LEDGER in held else "",
