@@ -20,6 +20,8 @@ from durable.middleware import AWAY, away
 from durable.states import ActKind
 
 SINCE, USED = "since", "used"
+#: Addresses that know nobody.
+_FOR_MACHINES = ("/healthz", "/readyz")
 #: More often than this its use is not written down, in seconds.
 _EVERY = 60
 
@@ -36,7 +38,8 @@ class EndSignIns:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if settings.SESSION_COOKIE_NAME in request.COOKIES:
+        # Whether this process lives must not depend on the database, whatever a cookie says.
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and request.path not in _FOR_MACHINES:
             try:
                 _look(request)
             except AWAY:

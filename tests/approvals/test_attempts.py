@@ -43,6 +43,10 @@ WANTS: dict[Capability, tuple[str, bool]] = {
     Capability.SEE_SYSTEM: ("system", False),
     Capability.SEE_LOG: ("acts", False),
     Capability.EXPORT: ("dossier-effect-files", True),
+    Capability.STATEMENTS: ("statement-requests", True),
+    Capability.SET_RETENTION: ("retention-policies", True),
+    Capability.HOLD_LEGALLY: ("hold-orders", True),
+    Capability.ERASE: ("erasure-requests", True),
 }
 
 
@@ -60,7 +64,7 @@ def form(name: str, gate: Gate) -> dict[str, Any]:
 
 
 #: Who lacks a right that an auditor has.
-_WITHOUT = {Capability.EXPORT: "alice"}
+_WITHOUT = dict.fromkeys((Capability.EXPORT, Capability.STATEMENTS, Capability.HOLD_LEGALLY), "alice")
 
 
 def test_each_capability_has_its_attempt() -> None:

@@ -11,12 +11,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
+from approvals.access import Missing
 from approvals.decisions import Answer, answer_back, decide
 from approvals.errors import Decided, Refused, Stale
 from approvals.models import Decision
 from approvals.states import Verdict
 from durable import tools, vault
-from durable.errors import Conflict, Invalid, NotFound
+from durable.errors import Conflict, Invalid
 from durable.models import Effect, LedgerEvent, Purse, Run, Sealed, Wait
 from tests import factories
 from tests.approvals.answering import APPROVE, ASK_BACK, EDIT, HERE, REJECT, answer, edited, refusals
@@ -164,17 +165,17 @@ def test_who_may_only_look_decides_nothing_and_the_attempt_is_kept(name: str, ve
     ]
 
 
-def test_a_stranger_finds_no_gate_at_all() -> None:
+def test_a_stranger_is_told_the_missing_right_whether_the_gate_is_there_or_not() -> None:
     charlie, gate = factories.person("charlie"), factories.gate()
     for gate_id in (gate.pk, gate.pk + 999):
-        with pytest.raises(NotFound, match=r"^no such gate$"):
+        with pytest.raises(Missing, match=r"^It needs the right to see gates"):
             decide(charlie, gate_id, Answer(APPROVE, gate.digest, 1), HERE)
 
 
 def test_being_a_superuser_is_no_right_to_decide() -> None:
     root = User.objects.create_superuser("root", password=factories.PASSWORD)
     gate = factories.gate()
-    with pytest.raises(NotFound):
+    with pytest.raises(Missing):
         answer(root, gate)
 
 
@@ -197,7 +198,7 @@ def test_a_right_lost_since_the_page_was_opened_is_lost(how: str) -> None:
     other.save()
     if how == "role removed":
         other.groups.clear()
-    with pytest.raises((Refused, NotFound)):
+    with pytest.raises((Refused, Missing)):
         answer(alice, gate)
     assert Decision.objects.count() == 0
 

@@ -82,6 +82,7 @@ def test_what_can_not_be_seen_is_shown_as_its_code_point_in_every_field_of_every
         "tools",
         "metrics",
         "counts",
+        "time-zone",
         "healthz",
         "readyz",
         "run-suggestions",

@@ -153,7 +153,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "metrics": ("all",),
 }
 #: Addresses that are no page to look at: health, signing in and out, and the facts of a gate, which ask its vendor.
-ELSEWHERE = ("healthz", "readyz", "sign-in", "sign-out", "facts", "payload")
+ELSEWHERE = ("counts", "healthz", "readyz", "sign-in", "sign-out", "facts", "payload")
 PAGES = tuple(f"{page}: {what}" for page, asked in ASKED.items() for what in asked)
 FIGURES = ("p50", "p95", "busy", "queries")
 #: What a page may take, and ask.

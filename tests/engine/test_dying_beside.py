@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from durable import claims, faults, journal, recovery, restoring, retention, runner, strays, vault
+from durable import claims, clock, faults, journal, recovery, restoring, retention, runner, strays, vault
 from durable.author import GiveUp, Next, RunContext, step
 from durable.errors import InterlockError
-from durable.models import Anchor, Recovery, Root, Run
+from durable.models import Anchor, Recovery, Root, Run, StatementRequest
 from durable.roots import builder, keeping
 from durable.roots.statement import from_line
 from durable.states import EventKind, RunState
 from durable.transitions import still_held
+from durable.vendor_statements import requests
 from tests.engine import agents, desk, people, tools
 from tests.engine.restored import wants
 from tests.engine.scenes import WHY, Killed, die
@@ -123,6 +124,16 @@ def roots(vendor: Vendor) -> Scene:
     return make, outside
 
 
+def planned(vendor: Vendor) -> Scene:
+    """The schedule notes the days of which statements are due, each once."""
+
+    def noted() -> bool:
+        days = list(StatementRequest.objects.values_list("start", flat=True))
+        return len(days) == len(set(days)) == 1
+
+    return lambda: requests.plan(clock.db_now().replace(hour=23)), noted
+
+
 BESIDE = {
     f"{beat}.{moment}": scene
     for scene, beats, kind in (
@@ -133,6 +144,7 @@ BESIDE = {
         (prune, ("prune",), "commit"),
         (erase, ("erase",), "commit"),
         (refusal, ("refusal",), "commit"),
+        (planned, ("wanted",), "commit"),
         (restore, ("recovery", "restored"), "commit"),
         (restore, ("statement",), "call"),
         (roots, ("mark", "root", "keep"), "commit"),

@@ -12,6 +12,7 @@ from proof.schedules.controls import CONTROLS
 from proof.schedules.plan import TURNS, at, drawn, named
 from tests.engine.test_dying_beside import BESIDE
 from tests.process.test_beats_beside import LATE
+from tests.process.test_statement_killed import POINTS as STATEMENT
 
 pytestmark = pytest.mark.process
 #: What every errand that is undone passes, and what one with a gate does; others come with doubts, faults and commands.
@@ -42,9 +43,10 @@ def test_each_point_is_passed_by_an_enumerated_schedule_or_a_test_kills_there(tr
     lines = list(proving.play([f"case:{name}" for name in proving.enumerated(long=False)]))
     assert [line for line in lines if line["violations"]] == []
     passed = {point for line in lines for point in line["trace"]}
-    # A worker is killed over a late answer in `test_beats_beside`, the indexer in `test_indexing`, everybody else in
-    # `test_dying_beside`.
-    assert set(faults.POINTS) - passed == {*LATE, *BESIDE, "index.before_commit", "index.after_commit"}
+    # A worker is killed over a late answer in `test_beats_beside`, the indexer in `test_indexing`, the maker of a
+    # statement in `test_statement_killed`, everybody else in `test_dying_beside`.
+    indexer = {"index.before_commit", "index.after_commit"}
+    assert set(faults.POINTS) - passed == {*LATE, *BESIDE, *STATEMENT, *indexer}
 
 
 def test_each_guard_taken_out_is_found_by_the_vendors_book(transactional_db: Any) -> None:
