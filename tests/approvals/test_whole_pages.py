@@ -34,8 +34,9 @@ def test_back_reload_and_a_pasted_address_bring_a_whole_page_that_no_cache_has_k
     house = full()
     olga = sign_in(house.cast["olga"])
     htmx = {"HX-Request": "true"}
-    answers = {kind_of(path): (path, olga.get(path)) for path in [*lists_beyond(), *house.pages()[::-1]]}
-    for path, whole in answers.values():
+    paths = {kind_of(path): path for path in [*lists_beyond(), *house.pages()[::-1]]}
+    for path in paths.values():
+        whole = olga.get(path)
         if whole.status_code != 200 or path.startswith(NO_PAGES):
             continue
         part = olga.get(path, headers=htmx)
