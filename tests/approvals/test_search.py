@@ -170,10 +170,10 @@ ZONES = ("UTC", "Asia/Kolkata", "America/St_Johns")
 def test_every_search_finds_what_is_there_and_sums_it_up(reader: Client) -> None:
     known = truth()
     found = 0
-    for place, filters in enumerate(asked(known, 48)):
-        with timezone.override(ZONES[place % 3]):
+    for place, filters in enumerate(asked(known, 36)):
+        with timezone.override(ZONES[(place + place // 12) % 3]):  # each filter in each zone
             found += bool(check(reader, known, filters))
-    assert 20 < found < 48
+    assert 15 < found < 36
 
 
 def nothing_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
