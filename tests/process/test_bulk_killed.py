@@ -25,7 +25,7 @@ from tests.vendors import Vendor
 
 pytestmark = pytest.mark.process
 BEAT = (sys.executable, "-m", "celery", "-A", "durable.celery", "--quiet", "beat", "--pidfile=")
-RUNS = 4
+RUNS = 3
 FORTY = [Decimal("40.00")]
 #: An act lies idle until its dead worker's lease is over and beat has looked again, on a machine that is busy.
 PATIENCE = 180.0
