@@ -14,7 +14,7 @@ verify: .venv/.runtime    ## the same on empty data, held against the vendor's b
 	@exec $(PY) manage.py up --check $(ARGS)
 
 test: .venv/.dev          ## all tests; ARGS="tests/local -x"
-	@exec $(PY) -m pytest -n 2 $(ARGS)
+	@exec $(PY) -m pytest -n 3 $(ARGS)
 
 bench: .venv/.dev         ## how fast it is, beside the limit; ARGS="steps effects --reps 3" PEERS="dbos langgraph absurd"
 	@exec $(PY) -m tests.bench $(ARGS) $(if $(PEERS),--peers $(PEERS))
