@@ -31,7 +31,7 @@ from tests.engine import agents, desk
 from tests.engine.held import check_chains, check_purses
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
-RUNS = 10
+RUNS = 50
 
 
 class Bank:
@@ -109,7 +109,7 @@ def started(count: int) -> list[Run]:
     return [desk.drive(agents.start("Mover")) for _ in range(count)]
 
 
-def test_ten_effects_whose_vendor_is_silent_for_two_hours_settle_by_themselves(
+def test_fifty_effects_whose_vendor_is_silent_for_two_hours_settle_by_themselves(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     runs = started(RUNS)

@@ -22,7 +22,7 @@ from proof.races.ground import Ground, people
 from proof.races.harness import Beaten, Control, Played, Race
 from tests.vendors import Vendor
 
-ROUNDS = 50
+ROUNDS = 100
 RACES = {race.name: race for race in races.races()}
 
 
