@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
-from local import keys
+from local import bytecode, keys
 from local.throwaway import ThrowAway
 
 #: In the environment of xdist's workers: the superuser's address, which the controller has found.
@@ -25,6 +26,7 @@ class _Session:
     """What this process started itself; xdist's workers start nothing."""
 
     services: ThrowAway | None = None
+    compiled = ExitStack()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,6 +40,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     """As a wrapper it comes before pytest-django's own, which reads the settings."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     if not worker and not early_config.known_args_namespace.help:
+        _Session.compiled.enter_context(bytecode.shared())
         services = ThrowAway.start(fsync=early_config.known_args_namespace.fsync)
         _Session.services = services
         os.environ.update(services.settings(database="tests_main", number=15))
@@ -62,6 +65,7 @@ def pytest_unconfigure() -> None:
     if _Session.services is not None:
         _Session.services.stop()
         _Session.services = None
+    _Session.compiled.close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

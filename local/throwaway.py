@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from local import keys
+from local import bytecode, keys
 from local.broker import Broker
 from local.postgres import DATABASE, Postgres
 
@@ -66,14 +66,15 @@ def services() -> Iterator[None]:
     if os.environ.get("DATABASE_URL"):
         yield
         return
-    found = ThrowAway.start()
-    before = dict(os.environ)
-    os.environ.update(found.settings())
     root = Path(__file__).resolve().parent.parent
-    try:
-        subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=root, check=True)
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-        found.stop()
+    with bytecode.shared():
+        found = ThrowAway.start()
+        before = dict(os.environ)
+        os.environ.update(found.settings())
+        try:
+            subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=root, check=True)
+            yield
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+            found.stop()

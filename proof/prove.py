@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from local import bytecode
 from local.process import spawn, stop
 from proof import parts
 from proof.parts import Extent
@@ -18,9 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 def prove(names: Sequence[str], extent: Extent, say: Say) -> int:
     """Run the named parts, print their table, and return the exit code: 0 only if all were tried and found sound."""
     tally = Tally()
-    for name in names:
-        say(f"-- {name}: {parts.PARTS[name].shows}")
-        tally.add(one(name, extent))
+    with bytecode.shared():
+        for name in names:
+            say(f"-- {name}: {parts.PARTS[name].shows}")
+            tally.add(one(name, extent))
     say("")
     for line in tally.table():
         say(line)
