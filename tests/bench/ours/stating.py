@@ -37,7 +37,7 @@ WITH newest AS (SELECT max(request_id) AS id FROM durable_vendorstatement), foun
         LIMIT %(many)s) AS e
     RETURNING id, statement_id, likeness
 )
-INSERT INTO durable_unexplained SELECT id, statement_id, likeness FROM found
+INSERT INTO durable_unexplained (difference_id, statement_id, likeness) SELECT id, statement_id, likeness FROM found
 """
 
 
