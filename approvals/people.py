@@ -37,7 +37,7 @@ def demo_people(password: str = DEMO_PASSWORD) -> tuple[Person, ...]:
     No transaction spans it: hashing takes long, and the server ends a transaction that rests.
     """
     for person in DEMO_PEOPLE:
-        user, _ = User.objects.update_or_create(
+        user, made = User.objects.update_or_create(
             username=person.username,
             defaults={
                 "first_name": person.first_name,
@@ -46,8 +46,9 @@ def demo_people(password: str = DEMO_PASSWORD) -> tuple[Person, ...]:
                 "is_active": True,
             },
         )
-        # A new hash ends every session of the person: only where the password has become another.
-        if not user.check_password(password):
+        # A new hash ends every session of the person: only where the password has become another. One who has just
+        # been made has none, which takes as long to find out as to hash one.
+        if made or not user.check_password(password):
             user.set_password(password)
             user.save(update_fields=["password"])
         user.groups.set([Group.objects.get(name=person.role)])

@@ -37,11 +37,17 @@ class Extent:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the proof: the module whose `prove` it is, what it gets of the extent, and what it shows."""
+    """A part of the proof: the module whose `prove` it is, what it gets of the extent, and what it shows.
+
+    One that `waits` most of its time, or takes one processor, goes beside those that take all. One that goes `alone`
+    holds times, or how much has come to pass, against a bound.
+    """
 
     module: str
     takes: Callable[[Extent], dict[str, Any]]
     shows: str
+    waits: bool = False
+    alone: bool = False
 
 
 PARTS: Mapping[str, Part] = MappingProxyType(
@@ -65,25 +71,34 @@ PARTS: Mapping[str, Part] = MappingProxyType(
             "who comes first, with and without each guard",
         ),
         "zombies": Part(
-            "proof.zombies", lambda extent: {"count": extent.zombies}, "workers that wake up too late"
+            "proof.zombies",
+            lambda extent: {"count": extent.zombies},
+            "workers that wake up too late",
+            waits=True,
         ),
         "promptness": Part(
             "proof.promptness",
             lambda extent: {"samples": extent.samples},
             "how soon: three promises, measured",
+            alone=True,
         ),
         "database": Part(
-            "proof.database", lambda extent: {"kills": extent.kills}, "what was acknowledged is there"
+            "proof.database",
+            lambda extent: {"kills": extent.kills},
+            "what was acknowledged is there",
+            waits=True,
         ),
         "tampering": Part(
             "proof.tampering",
             lambda extent: {"trials": extent.trials, "seed": extent.seed},
             "a superuser rewrites the ledger, eight ways and four depths",
+            waits=True,
         ),
         "chaos": Part(
             "proof.chaos",
             lambda extent: {"seconds": extent.chaos, "seed": extent.seed},
             "everything at once, then a whole history checked",
+            alone=True,
         ),
     }
 )
@@ -142,7 +157,11 @@ def main(argv: Sequence[str]) -> int:
         import django
 
         django.setup()
-        found = run(options.name, Extent(**options.extent), lambda line: print(line, flush=True))
+        found = run(
+            options.name,
+            Extent(**options.extent),
+            lambda line: print(f"{options.name:<10}  {line}", flush=True),
+        )
     write(options.rows, found)
     return 0
 

@@ -35,6 +35,16 @@ def test_a_part_that_does_not_come_to_its_end_is_a_violation() -> None:
     assert row.violations == ("it ended with exit code 2 and 0 rows",)
 
 
+def test_parts_that_wait_go_beside_those_that_compute_and_what_is_held_against_the_clock_goes_alone() -> None:
+    assert list(prove.in_turn(list(PARTS))) == [
+        [["model", "points", "schedules", "races"], ["zombies", "database", "tampering"]],
+        [["promptness"]],
+        [["chaos"]],
+    ]
+    assert list(prove.in_turn(["chaos"])) == [[["chaos"]]]
+    assert list(prove.in_turn(["database"])) == [[["database"]]]
+
+
 def test_every_part_says_what_it_takes_of_the_extent() -> None:
     extent = Extent(
         schedules=7, seed=3, rounds=5, zombies=4, kills=2, samples=3, trials=6, chaos=9.0, long=True
