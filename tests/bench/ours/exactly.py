@@ -106,13 +106,15 @@ def _part(key: str, value: str) -> str:
     if key == "subject":
         return f"id IN (SELECT run_id FROM durable_subject WHERE hash IN ({_hashes(value)}))"
     if key == "ref":
-        return f"ref LIKE '{value}%'"
+        # Where too many begin so, nothing is looked for.
+        wide = f"(SELECT count(*) FROM durable_run WHERE ref LIKE '{value}%') > {COUNTED}"
+        return f"ref LIKE '{value}%' AND NOT {wide}"
     assert key == "older-than", key
     return f"created_at < now() - interval '{value[:-1]} {_UNITS[value[-1]]}'"
 
 
 def _text(text: str) -> str:
-    return " OR ".join(_part(key, text) for key in ("agent", "subject", "ref"))
+    return " OR ".join(f"({_part(key, text)})" for key in ("agent", "subject", "ref"))
 
 
 def hashed(text: str) -> list[str]:
