@@ -2,18 +2,22 @@
 password is looked at, so that no number of tries at the same moment passes.
 
 Nobody is locked out for ever: a while ends by itself. Nor by others: a browser in which the person has signed in before
-bears a signed cookie, and has tries of its own, whatever anybody else does with their name.
+bears a signed cookie, and has tries of its own, whatever anybody else does with their name or from their address. It is
+no help for another name.
 """
 
 from __future__ import annotations
 
 import hashlib
 from datetime import timedelta
+from ipaddress import IPv6Address, ip_address, ip_network
 
 from django.conf import settings
+from django.contrib.auth.forms import UsernameField
 from django.contrib.auth.models import User
 from django.core import signing
 from django.db import connection
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 
 from approvals import address
@@ -23,11 +27,14 @@ from durable.models.fields import Clock
 from durable.text import mend
 
 #: So many tries are looked at within a WHILE: for one name from browsers that it is new to, for one name in a browser
-#: that knows it, and from one address, which many people may share.
+#: that knows it, and from one address, which many people may share, in browsers that don't know the name.
 NAME, KNOWN, ADDRESS = 10, 10, 60
 WHILE = timedelta(minutes=15)
 _REMEMBERED = timedelta(days=180)
 _SALT = "interlock.known-browser"
+#: Who has one address of the new kind has as many as they like: their network counts.
+_OWN_NETWORK = 64
+_FIELD = UsernameField(max_length=User._meta.get_field("username").max_length)
 
 _COUNT = """
 INSERT INTO approvals_signintry AS one (key, until, tries) VALUES (%(key)s, clock_timestamp() + %(while)s::interval, 1)
@@ -46,10 +53,10 @@ def take(request: HttpRequest, name: str) -> timedelta | None:
 
 def succeeded(request: HttpRequest, name: str) -> None:
     """The password was right: the name's tries begin anew, and those of the address are one fewer."""
-    (own, _), (address_key, _) = _keys(request, name)
+    (own, _), *places = _keys(request, name)
     SignInTry.objects.filter(key=own).delete()
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE approvals_signintry SET tries = tries - 1 WHERE key = %s", [address_key])
+    for place, _ in places:
+        SignInTry.objects.filter(key=place).update(tries=F("tries") - 1)
 
 
 def remember(answer: HttpResponse, person: User) -> None:
@@ -74,14 +81,28 @@ def forget_old() -> None:
     SignInTry.objects.filter(until__lte=Clock()).delete()
 
 
-def _keys(request: HttpRequest, name: str) -> tuple[tuple[str, int], tuple[str, int]]:
+def meant(name: str) -> str:
+    """The name that is meant, as signing in reads it: however it is typed, in wide letters or with spaces around it."""
+    return str(_FIELD.to_python(mend(name)))
+
+
+def _keys(request: HttpRequest, name: str) -> list[tuple[str, int]]:
     cookie = request.COOKIES.get(settings.KNOWN_COOKIE_NAME, "")
-    plain = mend(name).casefold()
+    plain = meant(name).casefold()
     if cookie and _known(cookie).casefold() == plain:
-        own = (f"known:{hashlib.sha256(cookie.encode(errors='replace')).hexdigest()[:32]}", KNOWN)
-    else:
-        own = (f"name:{_hash(plain)}", NAME)
-    return own, (f"address:{_hash(address.of(request) or 'none')}", ADDRESS)
+        return [(f"known:{hashlib.sha256(cookie.encode(errors='replace')).hexdigest()[:32]}", KNOWN)]
+    return [(f"name:{_hash(plain)}", NAME), (f"address:{_hash(_place(address.of(request)))}", ADDRESS)]
+
+
+def _place(told: str) -> str:
+    """Where a try came from, as far as one may choose: an address, or the network that somebody has whole."""
+    try:
+        at = ip_address(told)
+    except ValueError:
+        return told or "none"
+    if isinstance(at, IPv6Address) and at.ipv4_mapped is None:
+        return str(ip_network((at, _OWN_NETWORK), strict=False))
+    return str(at)
 
 
 def _known(cookie: str) -> str:

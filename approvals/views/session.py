@@ -47,7 +47,7 @@ class SignIn(LoginView):
         """Let somebody in. Whoever has signed in meanwhile, in another tab, gets what was kept as well."""
         if (inside := self._inside(request)) is not None:
             return inside
-        name = request.POST.get("username", "")
+        name = throttle.meant(request.POST.get("username", ""))
         pause = throttle.take(request, name)
         if pause is not None:
             return self._too_many(name, pause)

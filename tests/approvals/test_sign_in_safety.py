@@ -87,6 +87,41 @@ def test_a_right_password_begins_the_count_anew_and_costs_the_address_nothing() 
     assert own.tries == 0
 
 
+#: Letters of alice as wide as those of East Asia, which signing in takes for the narrow ones.
+WIDE = ("\uff41lice", "ali\uff43e", "\uff41lice ")
+
+
+@pytest.mark.parametrize("typed", [" alice", "alice\t", "\u3000alice", "ALICE", *WIDE])
+def test_however_a_name_is_typed_its_tries_are_counted_together(typed: str) -> None:
+    """Signing in takes all of these for alice (but for capitals), so that each would be another ten tries."""
+    alice = factories.person("alice")
+    guessed(throttle.NAME - 1)
+    enter(Client(), typed, "wrong", at="203.0.113.9")
+    assert enter(Client(), at="203.0.113.10").status_code == 429
+    assert enter(Client(), typed, at="203.0.113.11").status_code == 429
+    if typed != "ALICE":
+        assert told("sign-in refused")[-1].about == f"person:{alice.pk}"
+
+
+def test_nobody_is_locked_out_by_what_others_try_from_the_same_address() -> None:
+    factories.person("alice")
+    browser = Client()
+    assert enter(browser).status_code == 302
+    browser.post(reverse("sign-out"))
+    for n in range(throttle.ADDRESS):
+        enter(Client(), f"name{n}", "wrong")
+    assert enter(Client()).status_code == 429
+    assert enter(browser).status_code == 302
+
+
+def test_the_addresses_of_one_network_that_somebody_has_whole_are_one() -> None:
+    factories.person("alice")
+    for n in range(throttle.ADDRESS):
+        enter(Client(), f"name{n}", "wrong", at=f"2001:db8:1:2::{n:x}")
+    assert enter(Client(), at="2001:db8:1:2:ffff::1").status_code == 429
+    assert enter(Client(), at="2001:db8:1:3::1").status_code == 302
+
+
 def test_what_is_kept_of_tries_names_nobody_and_is_deleted_when_it_is_over() -> None:
     guessed(2, "alice")
     assert "alice" not in repr(list(SignInTry.objects.values_list("key")))
