@@ -23,6 +23,9 @@ class SealKey(models.Model):
     wrapped = models.BinaryField(null=True)
     destroyed_at = models.DateTimeField(null=True)
 
+    class Meta:
+        indexes = [models.Index(fields=["run"], name="seal_key_kept", condition=Q(wrapped__isnull=False))]
+
     def __str__(self) -> str:
         return f"seal key of run {self.run_id}"
 

@@ -16,6 +16,7 @@ from django.utils.module_loading import import_string
 from durable import holds, summary
 from durable.beats import committing
 from durable.models import Indexed, RetentionPass
+from durable.retention.terms import standing
 from durable.sql import answer, answers, count, listed
 from durable.states import ENDED
 
@@ -26,10 +27,15 @@ _OLDEST = (
 )
 _LEFT = "SELECT EXISTS (SELECT FROM durable_ledgerevent WHERE id <= %(upto)s)"
 _LOCK = "SELECT id FROM durable_run WHERE ref = ANY(%(refs)s::text[]) ORDER BY id FOR UPDATE"
+#: Numbers and moments are given a little apart: at a month's edge two events may have them the other way round.
 _BUSY = f"""
 SELECT EXISTS (
     SELECT FROM durable_run r WHERE r.id = ANY(%(runs)s::bigint[]) AND (r.state NOT IN ({listed(ENDED)})
-        OR EXISTS (SELECT FROM durable_heldrun h WHERE h.run_id = r.id))
+        OR EXISTS (SELECT FROM durable_heldrun h WHERE h.run_id = r.id)
+        OR EXISTS (SELECT FROM durable_sealkey k WHERE k.run_id = r.id AND k.wrapped IS NOT NULL))
+) OR EXISTS (
+    SELECT FROM durable_ledgerevent WHERE id = ANY(%(events)s::bigint[])
+        AND at >= date_trunc('month', statement_timestamp() - %(days)s * interval '1 day', 'UTC') + interval '1 day'
 )
 """
 _DETAILS = "DELETE FROM durable_eventdetail WHERE event_id = ANY(%(events)s::bigint[]) RETURNING sealed_id"
@@ -71,19 +77,23 @@ def left(upto: int) -> bool:
 def bite(upto: int, of: RetentionPass | None = None, most: int = BITE) -> tuple[int, int] | None:
     """Delete the oldest events up to the id `upto`, which a cut covers. Returns how many events and effects went.
 
-    None where a run of them is held, or under way again: nothing went. `of` is the pass that counts them.
+    None where a run of them is held, under way again, or has its payloads, and where the policy keeps them (by now):
+    nothing went. `of` is the pass that counts them.
     """
     with committing("prune"):
         holds.fence()
+        days = standing().ledger
+        if days is None:
+            return None
         found = answers(_OLDEST, {"upto": upto, "most": most})
         refs = sorted({ref for _, ref, _ in found})
         runs = [pk for (pk,) in answers(_LOCK, {"refs": refs})]
-        busy = answer(_BUSY, {"runs": runs})
+        events = {"events": [pk for pk, _, _ in found]}
+        busy = answer(_BUSY, {"runs": runs, "days": days, **events})
         if busy and busy[0]:
             return None
         # The indexer and whoever makes its tables again: one of the two comes first.
         list(Indexed.objects.select_for_update())
-        events = {"events": [pk for pk, _, _ in found]}
         boxes = [pk for (pk,) in answers(_DETAILS, events)]
         count(_WORDS, events)
         answer(_EVENTS, events)

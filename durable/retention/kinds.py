@@ -1,8 +1,8 @@
 """What of an ended run may go, kind by kind, and what never does however old it is.
 
 Never: anything of a run that is under way, under a legal hold, or has an effect whose fate nobody knows; the newest
-checkpoint and the row that holds its state; what a fork began from, its conversation too; what was frozen
-where a failed run stands, which a retry is answered by.
+checkpoint and the row that holds its state; what a fork began from, its conversation too; the receipts that a fork may
+still be answered by; what was frozen where a failed run stands, which a retry is answered by.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def of_run(kind: str) -> QuerySet[Any]:
         "checkpoints": _checkpoints().filter(run=OuterRef("pk")),
         "frozen": _frozen().filter(run=OuterRef("pk")),
         "messages": _messages().filter(branch=OuterRef("branch")),
-        "payloads": SealKey.objects.filter(run=OuterRef("pk"), wrapped__isnull=False),
+        "payloads": _payloads().filter(run=OuterRef("pk")),
     }
     return found[kind]
 
@@ -110,6 +110,12 @@ def _frozen() -> QuerySet[Frozen]:
     """
     stands = Q(run__state=RunState.FAILED.value, step=F("run__step"), visit=F("run__visit"))
     return Frozen.objects.exclude(stands)
+
+
+def _payloads() -> QuerySet[SealKey]:
+    """All but those of runs whose fork still has its own: wherever it comes by, it is answered by their receipts."""
+    forks = Exists(SealKey.objects.filter(run__parent=OuterRef("run"), wrapped__isnull=False))
+    return SealKey.objects.filter(~forks, wrapped__isnull=False)
 
 
 def _messages() -> QuerySet[Message]:

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from django.db import connection
 
-from durable import acts
+from durable import acts, holds
 from durable.beats import committing, stating
 from durable.journal import ENGINE
 from durable.models import RetentionPass
@@ -39,6 +39,8 @@ def daily(within: timedelta = pruning.WITHIN) -> RetentionPass:
     if today.ended_at is not None:
         return today
     storage.record()
+    if holds.find_again():
+        return _put_off(today, "the search of a legal hold can't be resolved, so nothing goes")
     by_runs = pruning.prune(within=within, of=today)
     if by_runs.left:
         return _again(today)
@@ -59,6 +61,13 @@ def _today() -> RetentionPass:
 def _again(one: RetentionPass) -> RetentionPass:
     one.refresh_from_db()
     return one
+
+
+def _put_off(one: RetentionPass, trouble: str) -> RetentionPass:
+    """Say why nothing goes for now; the pass goes on when it is asked for again."""
+    with stating("prune"):
+        RetentionPass.objects.filter(pk=one.pk).update(trouble=trouble)
+    return _again(one)
 
 
 def _end(one: RetentionPass, trouble: str) -> None:

@@ -6,7 +6,8 @@ of which no event is left. The database lets events go that a cut covers, older 
 others. Killed anywhere, the next pass goes on.
 
 No period goes that holds an event of a run under way, under legal hold, or with an effect whose fate nobody knows, nor
-one of a run that such a run was forked from; nor any later period.
+of one that could still be retried, forked or undone because its payloads are kept: without the ledger it would do once
+more what it has done. Nor one of a run that such a run was forked from; nor any later period.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from durable.journal import ENGINE
 from durable.models import RetentionPass, Root
 from durable.retention import going
 from durable.retention.pruning import REST
-from durable.retention.terms import ABOUT, policy, terms
+from durable.retention.terms import ABOUT, policy, standing, terms
 from durable.roots import cutting, keeping, signing, verify
 from durable.roots.reading import snapshot
 from durable.roots.statement import parse
@@ -35,23 +36,29 @@ from durable.states import ENDED, UNSETTLED, ActKind, RunState
 log = logging.getLogger(__name__)
 
 _UNDER_WAY = listed(set(RunState) - ENDED)
-#: The first event of any run that keeps its period, of those started before a moment; each set by an index of its own.
+#: The first event of any run that keeps its period; each set by an index of its own. Of those that have their payloads
+#: the oldest are enough: runs are numbered as they start. A bite looks once more.
 _KEPT = f"""
 WITH RECURSIVE kept (id, ref, parent_id) AS (
     (SELECT id, ref, parent_id FROM durable_run WHERE state IN ({_UNDER_WAY})
      UNION SELECT r.id, r.ref, r.parent_id FROM durable_heldrun h JOIN durable_run r ON r.id = h.run_id
      UNION SELECT r.id, r.ref, r.parent_id FROM durable_effect e JOIN durable_run r ON r.id = e.run_id
-           WHERE e.state IN ({listed(UNSETTLED)}))
+           WHERE e.state IN ({listed(UNSETTLED)})
+     UNION (SELECT r.id, r.ref, r.parent_id FROM durable_sealkey s JOIN durable_run r ON r.id = s.run_id
+            WHERE s.wrapped IS NOT NULL ORDER BY s.run_id LIMIT 1000))
     UNION SELECT p.id, p.ref, p.parent_id FROM kept k JOIN durable_run p ON p.id = k.parent_id
 )
 SELECT e.id, k.ref FROM kept k CROSS JOIN LATERAL (
     SELECT id FROM durable_ledgerevent WHERE run_ref = k.ref ORDER BY no LIMIT 1
 ) e ORDER BY e.id LIMIT 1
 """
+_KEPT_AGAIN = (
+    "what was cut is kept again: a run of it is held or may still act, or the policy keeps it longer"
+)
 _MONTH = "SELECT date_trunc('month', statement_timestamp() - %(days)s * interval '1 day', 'UTC')"
 _AT = "SELECT at FROM durable_ledgerevent WHERE id = %(id)s"
 _CUT = """
-SELECT statement FROM durable_root WHERE statement LIKE 'interlock-cut-%%' ORDER BY number DESC LIMIT 1
+SELECT statement, signature FROM durable_root WHERE statement LIKE 'interlock-cut-%%' ORDER BY number DESC LIMIT 1
 """
 
 
@@ -112,14 +119,15 @@ def go(*, of: RetentionPass | None = None, within: timedelta = timedelta(minutes
     """Let go of what the policy no longer keeps of the ledger, for so long at most."""
     end = clock.elapsed() + within.total_seconds()
     days = terms(policy()).ledger
-    if days is not None:
-        try:
-            trouble = _cut(days)
-        except InterlockError as error:
-            trouble = f"the ledger was not cut: {error}"
-        if trouble:
-            log.error("retention of the ledger: %s", trouble)
-            return Went(trouble=trouble)
+    if days is None:
+        return Went()
+    try:
+        trouble = _cut(days)
+    except InterlockError as error:
+        trouble = f"the ledger was not cut: {error}"
+    if trouble:
+        log.error("retention of the ledger: %s", trouble)
+        return Went(trouble=trouble)
     return _delete(gone(), end, of)
 
 
@@ -136,7 +144,8 @@ def _cut(days: int) -> str:
             return f"it does not verify, so nothing of it may go: {finding}"
     with committing("prune"):
         holds.fence()
-        again = due(days)
+        now = standing().ledger
+        again = None if now is None else due(now)
         if again is None or again.last < found.last:
             return ""
         at = answer(_AT, {"id": found.last})
@@ -151,25 +160,33 @@ def _cut(days: int) -> str:
     return ""
 
 
-def _outside() -> bool:
-    """Whether the newest cut is kept outside, where anything is."""
+def _missing() -> str:
+    """What the newest cut is without, so that nothing goes by it: our signature, or being kept outside; empty for
+    nothing.
+    """
     row = answer(_CUT, {})
-    if row is None or not settings.INTERLOCK_ANCHORS:
-        return True
+    if row is None:
+        return ""
+    cut = parse(row[0])
+    if not signing.signed_by_trusted(row[0], bytes(row[1]), cut.key, signing.trusted()):
+        return "the newest cut is not signed by a key of ours, so nothing went"
+    if not settings.INTERLOCK_ANCHORS:
+        return ""
     keeping.keep()
-    return any(one.kept >= parse(row[0]).number for one in keeping.progress().values())
+    kept = any(one.kept >= cut.number for one in keeping.progress().values())
+    return "" if kept else "the cut is not kept outside yet, so nothing went"
 
 
 def _delete(upto: int, end: float, of: RetentionPass | None) -> Went:
     """Delete the events that the cut covers, and what nothing speaks of any more, a bite a transaction."""
     events, effects = 0, 0
     while going.left(upto):
-        if not events and not _outside():
-            return Went(trouble="the cut is not kept outside yet, so nothing went", left=True)
+        if not events and (missing := _missing()):
+            return Went(trouble=missing, left=True)
         begun = time.perf_counter()
         bite = going.bite(upto, of)
         if bite is None:
-            return Went(events, effects, "a run of a period that was cut is held or under way again")
+            return Went(events, effects, _KEPT_AGAIN)
         events, effects = events + bite[0], effects + bite[1]
         time.sleep(min((time.perf_counter() - begun) * REST, 1.0))
         if clock.elapsed() >= end:

@@ -1,8 +1,8 @@
 """Pruning: of ended runs goes what the policy no longer keeps, a small bite at a time, beside live work.
 
-A bite is one transaction under its run's lock; after each the pruner rests, so that whoever works gets most of the
-machine. Killed at any point, it goes on where it was: what is gone is gone, with the event that says so, and what is
-left is found again. Two pruners at once do no harm.
+A bite is one transaction under its run's lock, by the policy that is in force then; after each the pruner rests, so
+that whoever works gets most of the machine. Killed at any point, it goes on where it was: what is gone is gone, with
+the event that says so, and what is left is found again. Two pruners at once do no harm.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from durable import clock, holds, journal, runs
 from durable.beats import committing
 from durable.models import OF_RUNS, RetentionPass, Run, SealKey
 from durable.retention import kinds
-from durable.retention.terms import Terms, policy, terms
+from durable.retention.terms import Terms, policy, standing, terms
 from durable.states import EventKind
 from durable.transitions import lock_run
 
@@ -77,7 +77,7 @@ def prune(
     for run in _due(by, batch):
         bite = Pruned()
         begun = time.perf_counter()
-        for bite in _bites(run.ref, by, actor, reason, of):
+        for bite in _bites(run.ref, actor, reason, of):
             total += bite
             _rest(begun)
             if clock.elapsed() >= end:
@@ -101,12 +101,12 @@ def _due(by: Terms, batch: int) -> Iterator[Run]:
         )
 
 
-def _bites(run_ref: str, by: Terms, actor: str, reason: str, of: RetentionPass | None) -> Iterator[Pruned]:
+def _bites(run_ref: str, actor: str, reason: str, of: RetentionPass | None) -> Iterator[Pruned]:
     """Prune one run, bite after bite; the last one counts the run."""
     bite = Pruned()
     while not bite.runs:
         try:
-            bite = _bite(run_ref, by, actor, reason, of)
+            bite = _bite(run_ref, actor, reason, of)
         except Exception as error:
             log.error("pruning %s failed: %s", run_ref, type(error).__name__)
             connection.close_if_unusable_or_obsolete()
@@ -117,10 +117,11 @@ def _bites(run_ref: str, by: Terms, actor: str, reason: str, of: RetentionPass |
         yield bite
 
 
-def _bite(run_ref: str, by: Terms, actor: str, reason: str, of: RetentionPass | None) -> Pruned:
+def _bite(run_ref: str, actor: str, reason: str, of: RetentionPass | None) -> Pruned:
     """Delete up to a bite of each kind that is due."""
     with committing("prune"):
         holds.fence()
+        by = standing()
         run = lock_run(run_ref)
         gone = {kind: kinds.take(kind, run, BITE) for kind in _due_of(run, by, OF_RUNS)}
         if not any(gone.values()):

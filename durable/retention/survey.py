@@ -33,7 +33,11 @@ SELECT count(*) FROM durable_frozen f WHERE f.run_id = r.id
     "messages": """
 SELECT count(*) FROM durable_message m WHERE m.branch_id = r.branch_id
   AND NOT EXISTS (SELECT FROM durable_branch b WHERE b.parent_id = r.branch_id)""",
-    "payloads": "SELECT count(*) FROM durable_sealkey k WHERE k.run_id = r.id AND k.wrapped IS NOT NULL",
+    "payloads": """
+SELECT count(*) FROM durable_sealkey k WHERE k.run_id = r.id AND k.wrapped IS NOT NULL
+  AND NOT EXISTS (
+      SELECT FROM durable_run f JOIN durable_sealkey o ON o.run_id = f.id
+      WHERE f.parent_id = r.id AND o.wrapped IS NOT NULL)""",
 }
 _COUNT = """
 SELECT {sums}

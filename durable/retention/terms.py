@@ -61,6 +61,13 @@ def terms(of: RetentionPolicy) -> Terms:
     return Terms(**{name: getattr(of, name) for name in KINDS})
 
 
+def standing() -> Terms:
+    """The terms in force, which nobody changes before the caller's transaction ends: what goes in it goes by them."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [_LOCK])
+    return terms(policy())
+
+
 def check(wanted: Terms) -> None:
     """Refuse terms that the database would refuse, by the field that is wrong. Raises Invalid."""
     for name in KINDS:

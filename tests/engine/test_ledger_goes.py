@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,13 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from approvals.models import Decision, Gate
-from durable import holds, indexing, summary
+from durable import holds, indexing, retention, summary
 from durable.models import Effect, LedgerEvent, RetentionPolicy, Root, Run, Subject, SubjectName
 from durable.models.fields import Clock
 from durable.retention import passes, periods
 from durable.roots import bundle, standalone
 from durable.roots.reading import snapshot
+from durable.roots.statement import parse
 from durable.states import RunState
 from tests import factories
 from tests.approvals.answering import APPROVE, answer
@@ -45,12 +47,12 @@ def decided(order: str, by: User) -> Gate:
     return gate
 
 
-def ended(run: Run) -> None:
+def ended(run: Run, days: int = 1_990) -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE durable_effect SET state = 'withdrawn' WHERE run_id = %s", [run.pk])
         cursor.execute("UPDATE durable_wait SET state = 'withdrawn' WHERE run_id = %s", [run.pk])
     Run.objects.filter(pk=run.pk).update(
-        state=RunState.COMPLETED.value, ended_at=Clock() - timedelta(days=3), lease_until=None, due_at=None
+        state=RunState.COMPLETED.value, ended_at=Clock() - timedelta(days=days), lease_until=None, due_at=None
     )
 
 
@@ -62,6 +64,7 @@ def ledger() -> tuple[Gate, Gate]:
     aged(2_000)
     root_and_keep()
     new = decided("8812", alice)
+    ended(new.effect.run, days=3)
     root_and_keep()
     indexing.catch_up(60)
     RetentionPolicy.objects.create(
@@ -85,7 +88,8 @@ def test_what_is_too_old_goes_in_whole_periods_and_what_is_left_verifies(ledger:
     went = passes.daily()
     assert went.trouble == "" and went.effects == 2 and went.events > 4
     assert [one.key for one in Effect.objects.all()] == [new.effect.key]
-    assert not LedgerEvent.objects.filter(run_ref=old.effect.run.ref).exists()
+    left = LedgerEvent.objects.filter(run_ref=old.effect.run.ref)
+    assert [one.kind for one in left] == ["pruned"]  # which is of today
     assert Gate.objects.get().pk == new.pk and Decision.objects.get().gate_id == new.pk
     (cut,) = cuts()
     assert Root.objects.get(number=cut["root"]).statement.startswith("interlock-cut-1\n")
@@ -124,7 +128,7 @@ def test_a_bundle_of_what_is_left_verifies_without_our_code(
     assert checked.returncode == 0 and "everything holds" in checked.stdout
 
 
-@pytest.mark.parametrize("why", ["held", "under way", "in doubt", "parent of one under way"])
+@pytest.mark.parametrize("why", ["held", "under way", "in doubt", "parent of one under way", "may still act"])
 def test_a_period_stays_that_something_still_stands_on(ledger: tuple[Gate, Gate], why: str) -> None:
     run = ledger[0].effect.run
     if why == "held":
@@ -134,11 +138,39 @@ def test_a_period_stays_that_something_still_stands_on(ledger: tuple[Gate, Gate]
     elif why == "in doubt":
         with connection.cursor() as cursor:
             cursor.execute("UPDATE durable_effect SET state = 'in doubt' WHERE run_id = %s", [run.pk])
+    elif why == "may still act":  # it ended lately, long after most of what it did
+        ended(run, days=3)
     else:
         Run.objects.filter(pk=factories.running().run_id).update(parent=run)
+    retention.prune()
     assert periods.due(1_800) is None
     assert passes.daily().events == 0 and cuts() == []
     assert Effect.objects.count() == 3
+
+
+@pytest.mark.parametrize("why", ["a fork has been retried", "it is kept for ever", "it is kept longer"])
+def test_what_was_cut_stays_where_it_is_kept_again(
+    ledger: tuple[Gate, Gate], monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    with monkeypatch.context() as away:
+        away.setattr(periods, "_missing", lambda: "it is not kept outside yet")
+        assert passes.daily().events == 0
+    before = LedgerEvent.objects.count()
+    assert len(cuts()) == 1
+    if why == "a fork has been retried":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE durable_sealkey SET wrapped = 'a key', destroyed_at = NULL WHERE run_id = %s",
+                [ledger[0].effect.run_id],
+            )
+    else:
+        longer = None if why == "it is kept for ever" else 2_500
+        RetentionPolicy.objects.create(
+            checkpoints=7, frozen=7, messages=30, payloads=365, ledger=longer, actor="ada"
+        )
+    went = periods.go()
+    assert (went.events, LedgerEvent.objects.count()) == (0, before)
+    assert "kept again" in went.trouble or why == "it is kept for ever"
 
 
 def test_what_does_not_verify_does_not_go(ledger: tuple[Gate, Gate]) -> None:
@@ -158,6 +190,24 @@ def test_nothing_goes_before_its_receipt_is_kept_outside(ledger: tuple[Gate, Gat
     settings.INTERLOCK_ANCHOR_FILE = "/proc/nowhere/roots.jsonl"
     went = passes.daily()
     assert len(cuts()) == 1 and went.events == 0 and went.ended_at is None
+
+
+def test_nothing_goes_by_a_cut_that_nobody_of_ours_has_signed(ledger: tuple[Gate, Gate]) -> None:
+    """Whoever acts as the application can add one; the database can't tell, and whoever deletes looks."""
+    with psycopg.connect(url("application")) as hand:
+        row = hand.execute("SELECT statement FROM durable_root ORDER BY number DESC LIMIT 1").fetchone()
+        assert row is not None
+        newest = parse(row[0])
+        forged = replace(newest, number=newest.number + 1, first=0, last=0, gone=newest.last)
+        hand.execute(
+            "INSERT INTO durable_root (number, last, statement, signature) VALUES (%s, %s, %s, '')",
+            [forged.number, newest.last, forged.text()],
+        )
+    before = LedgerEvent.objects.filter(kind="proposed").count()
+    assert periods.gone() == newest.last
+    went = periods.go()
+    assert "not signed by a key of ours" in went.trouble and went.events == 0
+    assert LedgerEvent.objects.filter(kind="proposed").count() == before
 
 
 def test_young_events_stay_whatever_a_cut_says(ledger: tuple[Gate, Gate]) -> None:

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
-from durable import retention
-from durable.models import Checkpoint, LedgerEvent, RetentionPass, Run, Stored
+from durable import holds, retention
+from durable.models import Checkpoint, LedgerEvent, LegalHold, RetentionPass, Run, Stored
 from durable.retention import passes, storage
 from tests.engine import agents, desk
 
@@ -101,3 +101,16 @@ def test_pruning_by_hand_counts_in_no_pass() -> None:
     ended(1)
     assert retention.prune(actor="ada", reason="tidy").runs == 1
     assert not RetentionPass.objects.exists()
+
+
+def test_a_pass_that_can_not_tell_what_is_held_says_so_and_is_gone_on_with() -> None:
+    ended(1)
+    hold = holds.set_on_search("order:8812", actor="rita", reason="a claim")
+    LegalHold.objects.filter(pk=hold.pk).update(
+        box=holds._box(hold.pk, holds.Words("a claim", "amount:lots"))
+    )
+    stopped = passes.daily()
+    assert stopped.ended_at is None and "legal hold" in stopped.trouble and told() == []
+    holds.lift(hold.pk, actor="rita", reason="settled")
+    gone_on = passes.daily()
+    assert gone_on.ended_at is not None and (gone_on.checkpoints, gone_on.trouble) == (2, "")

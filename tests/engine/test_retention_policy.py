@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import psycopg
 import pytest
@@ -10,8 +11,9 @@ from django.db import IntegrityError, connection, transaction
 
 from durable import holds, retention, steering, vault
 from durable.errors import Conflict, Invalid
-from durable.models import Checkpoint, Frozen, LedgerEvent, Message, RetentionPolicy, Run, Sealed
-from durable.retention import kinds, survey, terms
+from durable.models import Checkpoint, Frozen, LedgerEvent, Message, RetentionPolicy, Run, Sealed, SealKey
+from durable.models.fields import Clock
+from durable.retention import kinds, pruning, survey, terms
 from durable.retention.terms import Terms
 from durable.states import RunState
 from tests import factories
@@ -154,6 +156,44 @@ def test_a_dry_run_says_what_then_goes_and_what_is_held() -> None:
         went.frozen,
         went.messages,
     ]
+
+
+def test_a_policy_that_keeps_longer_holds_from_the_next_bite_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has saved it has been told that it is in force."""
+    runs = [desk.drive(agents.start("Looper", {"turns": 3})) for _ in range(3)]
+    desk.time_passes(days=30)
+    rest = pruning._rest
+
+    def changed_meanwhile(begun: float) -> None:
+        if RetentionPolicy.objects.count() == 1:
+            set_to(checkpoints=100, frozen=100)
+        rest(begun)
+
+    monkeypatch.setattr(pruning, "_rest", changed_meanwhile)
+    assert retention.prune().runs == 1
+    assert sorted(run.checkpoints.count() for run in runs) == [1, 4, 4]
+
+
+def test_no_policy_is_saved_while_a_bite_goes_by_the_one_before() -> None:
+    with transaction.atomic():
+        assert terms.standing().checkpoints == 7
+        with psycopg.connect(url("application")) as other, pytest.raises(psycopg.errors.LockNotAvailable):
+            other.execute("SET lock_timeout = '200ms'")
+            other.execute("SELECT pg_advisory_xact_lock(%s)", [terms._LOCK])
+
+
+def test_a_parents_receipts_stay_for_as_long_as_its_fork_may_be_answered_by_them() -> None:
+    set_to(checkpoints=10, frozen=10, payloads=20)
+    parent = desk.drive(agents.start("Walker"))
+    fork = steering.fork(parent.ref, 2, actor="olga", reason="again")
+    Run.objects.filter(pk=parent.pk).update(ended_at=Clock() - timedelta(days=30))
+    assert survey.look(Terms(payloads=20)).plain()["payloads"] == 0
+    assert retention.prune().payloads == 0
+    fork = desk.drive(fork)
+    assert fork.result["receipt"] == parent.result["receipt"] and len(agents.moved) == 1
+    desk.time_passes(days=30)
+    assert [retention.prune().payloads > 0, retention.prune().payloads > 0] == [True, True]
+    assert not SealKey.objects.filter(wrapped__isnull=False).exists()
 
 
 def test_a_run_of_many_rows_goes_in_bites_of_which_each_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
