@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from decimal import Decimal
 from itertools import islice
 from typing import Any
 
@@ -30,6 +31,8 @@ TIMEOUT = 30.0
 #: and what was sent before midnight is booked after it.
 EDGE = timedelta(hours=1)
 _LONGEST = 300
+#: No money has more digits before its point, or behind.
+_DIGITS = 40
 
 _CREATE = """
 CREATE TEMPORARY TABLE interlock_listed (
@@ -91,6 +94,8 @@ def _in_words(account: Account) -> Iterator[None]:
 
 
 def _row(receipt: Receipt) -> tuple[Any, ...]:
+    if not receipt.id:
+        raise CannotSay("the vendor lists something without a name, which nothing can be held against")
     if receipt.at is None:
         raise CannotSay(f"{_text(receipt.id)} bears no moment, so it belongs to no period")
     currency = _text(receipt.currency or "")
@@ -98,7 +103,7 @@ def _row(receipt: Receipt) -> tuple[Any, ...]:
         _text(receipt.id),
         _text(receipt.key or ""),
         _minor(receipt, currency),
-        "" if receipt.amount is None else f"{receipt.amount:f}",
+        _written(receipt.amount),
         currency,
         _text(receipt.target or ""),
         receipt.at,
@@ -113,6 +118,14 @@ def _minor(receipt: Receipt, currency: str) -> int | None:
         return to_minor(receipt.amount, currency)
     except Invalid:
         return None
+
+
+def _written(amount: Decimal | None) -> str:
+    """What the vendor says, as it says it; a number that is no money's in short, for written out it may fill memory."""
+    if amount is None:
+        return ""
+    plain = amount.is_finite() and abs(amount.adjusted()) <= _DIGITS
+    return _text(f"{amount:f}" if plain else str(amount))
 
 
 def _text(foreign: str) -> str:

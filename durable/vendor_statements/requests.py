@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from celery import current_app
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import F, Max
 
 from durable import acts, clock
@@ -33,11 +33,13 @@ TASK = "durable.statements"
 DAY = timedelta(days=1)
 #: Days that are caught up at most.
 CATCH_UP = 31
-#: The longest period that one statement may be about.
+#: The longest period that one statement may be about, and the first moment that any may be.
 LONGEST = timedelta(days=366)
+EARLIEST = datetime(1970, 1, 2, tzinfo=UTC)
 #: The first pause after a failure, doubling, and the longest.
 _PAUSE, _LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
 _WORDS = 500
+_ALONE = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 
 
 def settled_by(one: Account, end: datetime) -> datetime:
@@ -89,6 +91,9 @@ def ask(vendor: str, name: str, start: datetime, end: datetime, *, actor: str) -
     one = account(vendor, name)
     _check(one, start, end)
     with committing("command"):
+        # Two who ask for the same at once ask for one.
+        with connection.cursor() as cursor:
+            cursor.execute(_ALONE, [f"statements of {one.name}"])
         facts = {"vendor": one.vendor, "account": one.account, "start": start, "end": end}
         underway = StatementRequest.objects.filter(**facts, due_at__isnull=False).first()
         if underway is not None:
@@ -106,12 +111,17 @@ def ask(vendor: str, name: str, start: datetime, end: datetime, *, actor: str) -
 
 
 def _check(one: Account, start: datetime, end: datetime) -> None:
+    now = clock.db_now()
+    if start < EARLIEST:
+        raise Invalid("from", f"must not lie before {EARLIEST:%Y-%m-%d}")
+    if end > now + LONGEST:
+        raise Invalid("to", "must not lie in the future")
     if not start < end:
         raise Invalid("to", "must lie after the beginning of the period")
     if end - start > LONGEST:
         raise Invalid("to", f"must lie at most {LONGEST.days} days after the beginning of the period")
     ready = settled_by(one, end)
-    if ready > clock.db_now():
+    if ready > now:
         raise Invalid(
             "to",
             f"must be a moment by which everything has settled; this period can be looked at from"
@@ -151,9 +161,17 @@ def attempt(number: int) -> VendorStatement | None:
         return None
     except InterlockError as error:
         log.warning("statement %s could not be made: %s", number, error)
-        with committing("wanted"):
-            _put_off(number, str(error))
-        return None
+        why = str(error)
+    except (OperationalError, InterfaceError):
+        raise  # the database is away: nothing can be written down, and no other statement be made
+    except (
+        Exception
+    ) as error:  # one that can't be made, whatever is wrong with it, keeps no other from being made
+        log.error("statement %s failed: %s", number, type(error).__name__)
+        why = f"it failed unexpectedly ({type(error).__name__})"
+    with committing("wanted"):
+        _put_off(number, why)
+    return None
 
 
 def _put_off(number: int, why: str) -> None:

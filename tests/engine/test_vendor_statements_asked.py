@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from decimal import Decimal
+from typing import Any
 
 import psycopg
 import pytest
 from django.db import connection
 
 from durable import clock
-from durable.errors import Conflict, Invalid
+from durable.errors import CannotSay, Conflict, Invalid
 from durable.models import LedgerEvent, StatementRequest, Unexplained, VendorStatement
-from durable.vendor_statements import accounts, explaining, making, requests
+from durable.vendor import Receipt
+from durable.vendor_statements import accounts, explaining, listing, making, matching, requests
 from tests.engine import rooted, stated
 from tests.engine.stated import ACTOR, DAY, found, midnight, noon, past_us, receipt, refunded, statement
+from tests.together import at_once
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
@@ -48,6 +52,8 @@ def test_a_pass_makes_what_is_due_and_leaves_the_rest(vendor: Vendor) -> None:
         ((0, 0), "to", "after the beginning"),
         ((400, 1), "to", "at most 366 days"),
         ((1, -1), "to", "can be looked at from"),
+        ((30_000, 29_999), "from", "before 1970"),
+        ((0, -2_900_000), "to", "in the future"),
     ],
 )
 def test_a_period_that_is_none_or_not_over_is_refused(
@@ -58,6 +64,58 @@ def test_a_period_that_is_none_or_not_over_is_refused(
         requests.ask("stripe", "", start, end, **ACTOR)
     assert refused.value.field == field
     assert StatementRequest.objects.count() == 0
+
+
+def test_of_two_who_ask_for_the_same_at_once_one_is_told_that_it_is_on_its_way(vendor: Vendor) -> None:
+    def ask() -> StatementRequest:
+        return requests.ask("stripe", "", midnight(1), midnight(0), **ACTOR)
+
+    for number in range(1, 11):
+        made = at_once(*[ask] * 4, loses=Conflict)
+        assert [type(one) for one in made].count(Conflict) == 3
+        assert StatementRequest.objects.filter(asked_by="rita").count() == number
+        StatementRequest.objects.update(due_at=None)
+
+
+def test_one_that_fails_whatever_is_wrong_with_it_keeps_no_other_from_being_made(
+    vendor: Vendor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = requests.ask("stripe", "", midnight(2), midnight(1), **ACTOR)
+    good = requests.ask("stripe", "", midnight(1), midnight(0), **ACTOR)
+    write = matching.write
+
+    def fails_over_one(request: StatementRequest, *more: Any) -> VendorStatement:
+        if request.pk == bad.pk:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1 / 0")
+        return write(request, *more)
+
+    monkeypatch.setattr(matching, "write", fails_over_one)
+    assert requests.work() == 1
+    assert VendorStatement.objects.get().pk == good.pk
+    bad.refresh_from_db()
+    assert bad.tries == 1 and bad.due_at is not None and "failed unexpectedly" in bad.trouble
+
+
+@pytest.mark.parametrize(
+    ("id", "amount", "told"),
+    [
+        ("re_1", Decimal("1E+999999999"), "1E+999999999"),
+        ("re_2", Decimal("NaN"), "NaN"),
+        ("re_3", Decimal("12.340"), "12.340"),
+        ("re_4", None, ""),
+    ],
+)
+def test_whatever_a_vendor_says_of_an_amount_is_kept_as_it_says_it_in_a_few_letters(
+    id: str, amount: Decimal | None, told: str
+) -> None:
+    row = listing._row(Receipt(id, amount, "EUR", at=midnight()))
+    assert (row[0], row[3]) == (id, told)
+
+
+def test_what_a_vendor_lists_without_a_name_makes_no_statement() -> None:
+    with pytest.raises(CannotSay, match="without a name"):
+        listing._row(Receipt("", Decimal(1), "EUR", at=midnight()))
 
 
 def test_an_account_that_nobody_can_list_is_refused_and_named(vendor: Vendor) -> None:

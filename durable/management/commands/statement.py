@@ -16,11 +16,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils.dateparse import parse_date, parse_datetime
 
-from durable import clock, plan
+from durable import clock, money, plan
 from durable.errors import InterlockError, Invalid
 from durable.management.commands.start import REFUSED
 from durable.models import StatementRequest, Unexplained, VendorStatement
-from durable.money import from_minor
 from durable.vendor_statements import requests
 from durable.vendor_statements.accounts import covered, named, uncovered
 
@@ -90,7 +89,7 @@ def lines(made: VendorStatement) -> Iterator[str]:
 
 def _sum(minor: Any, currency: str) -> str:
     try:
-        return f"{from_minor(int(minor), currency)} {currency}"
+        return f"{money.written(int(minor), currency)} {currency}"
     except Invalid:
         return f"{minor} minor units of {currency or 'no currency'}"
 
@@ -102,7 +101,10 @@ def _period(start: str | None, end: str | None) -> tuple[datetime, datetime]:
     if start is None:
         raise Invalid("from", "is needed where --to is given")
     begins = _moment(start, "from")
-    return begins, _moment(end, "to") if end is not None else begins + timedelta(days=1)
+    try:
+        return begins, _moment(end, "to") if end is not None else begins + timedelta(days=1)
+    except OverflowError:
+        raise Invalid("from", "must not lie in the future") from None
 
 
 def _moment(text: str, field: str) -> datetime:
