@@ -40,6 +40,7 @@ UNION SELECT r.id FROM durable_message m JOIN durable_run r ON r.branch_id = m.b
 UNION SELECT run_id FROM durable_checkpoint WHERE state::text ~* %(words)s
 UNION SELECT run_id FROM durable_frozen WHERE result::text ~* %(words)s
 UNION SELECT run_id FROM durable_signal WHERE payload::text ~* %(words)s
+UNION SELECT run_id FROM durable_effect WHERE failure ~* %(words)s
 UNION SELECT run_id FROM durable_wait WHERE detail::text ~* %(words)s OR answer::text ~* %(words)s
 """
 _KIN = """
@@ -264,9 +265,11 @@ def _families(parents: Mapping[int, int | None]) -> dict[int, int]:
 
 
 def _pattern(called: Sequence[Called]) -> str:
-    """A regular expression of PostgreSQL's that finds the names in JSON, where no letter or digit goes on with them."""
-    texts = {one.text.strip() for one in called}
-    written = {json.dumps(text, ensure_ascii=False)[1:-1] for text in texts if len(text) >= SHORTEST}
+    """A regular expression of PostgreSQL's that finds the names, where no letter or digit goes on with them: as they
+    are, and as JSON has them, which writes quotes and backslashes otherwise.
+    """
+    texts = {text for one in called if len(text := one.text.strip()) >= SHORTEST}
+    written = texts | {json.dumps(text, ensure_ascii=False)[1:-1] for text in texts}
     if not written:
         return ""
     return rf"(?<![[:alnum:]])({'|'.join(map(re.escape, sorted(written)))})(?![[:alnum:]])"

@@ -12,7 +12,8 @@ from django.urls import reverse
 from approvals import bulk, moments, run_views
 from approvals.models import BulkAct, RunView
 from approvals.states import Verdict
-from durable import erasing, holds, indexing, runs, steering, vault
+from durable import concerned, erasing, holds, indexing, runs, steering, vault
+from durable.concerned import Called
 from durable.errors import Conflict
 from durable.ledger import outcome
 from durable.models import (
@@ -168,3 +169,18 @@ def test_a_run_with_something_in_doubt_or_before_a_person_waits(vendor: Vendor) 
     made = erase()
     why = ErasureRun.objects.get(run=hers).why
     assert "a person must look" in why and made.done_at is None
+
+
+def test_a_name_is_found_however_it_is_written_down(vendor: Vendor) -> None:
+    """JSON writes quotes and backslashes otherwise; a start key and a vendor's words are no JSON."""
+    odd = Called("customer", 'HOUSE\\zoe"q')
+    desk.order(vendor, name="1")
+    by_input, by_key, by_refusal = (
+        runs.start("RefundDesk", desk.ticket("1", text=text), actor="tests", key=key)
+        for text, key in ((f"I am {odd.text}.", "a"), ("hello", f"t-{odd.text}"), ("hello", "c"))
+    )
+    by_refusal = desk.drive(by_refusal)
+    Effect.objects.filter(run=by_refusal).update(failure=f"refused: {odd.text} has no card")
+    assert {one.id for one in concerned.find([odd]).runs} == {by_input.pk, by_key.pk}
+    every = {by_input.pk, by_key.pk, by_refusal.pk}
+    assert {one.id for one in concerned.find([odd], thoroughly=True).runs} == every
