@@ -19,14 +19,16 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.urls import reverse
 
 from approvals.exports import cells, orders, work
 from approvals.models import Export
+from durable import acts as act_log
 from durable import draining
 from durable.models import Effect, LedgerEvent
 from durable.models.fields import Clock
+from durable.states import ActKind
 from tests import factories
 from tests.approvals.conftest import SignIn
 
@@ -202,6 +204,21 @@ def test_a_file_of_the_log_and_of_a_dossier_has_each_of_its_rows_once(folder: Pa
         events = [json.loads(line) for line in bundle.read("events.jsonl").splitlines()]
     kept = sql("SELECT id FROM durable_ledgerevent WHERE effect_key = %s ORDER BY id", key)
     assert [(event["id"],) for event in events] == kept
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_cell_of_the_log_begins_a_formula_either_and_each_is_read_back(folder: Path) -> None:
+    """What an act says holds texts of vendors and people, and some spreadsheets split a cell by semicolons."""
+    said = "x;=HYPERLINK(1)|+1;'kept"
+    with transaction.atomic():
+        act_log.record(ActKind.STOP_ORDERED, actor="rita", about="stop:1", body={"receipt": said})
+    data = content(folder, made(factories.person("rita"), "log", "about:stop:1"))
+    ((*_, cell, _),) = list(csv.reader(io.StringIO(data.decode("utf-8-sig"), newline="")))[1:]
+    assert "HYPERLINK" in cell
+    for piece in re.split(r"[;|]", cell):
+        assert not re.match(r"\s*[=+\-@]", piece), cell
+    (row,) = table(data)
+    assert json.loads(row["body"])["receipt"] == said
 
 
 @pytest.mark.django_db(transaction=True)
