@@ -6,12 +6,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.core.validators import MaxValueValidator
 
 from approvals.decisions import MAX_WORDS
 from approvals.queries import alike
@@ -124,10 +122,7 @@ class StatementForm(forms.Form):
 
     account = forms.CharField(max_length=400, error_messages={"required": "choose the account"})
     first = forms.DateField(error_messages={"required": "say from which day on"})
-    last = forms.DateField(
-        error_messages={"required": "say up to which day"},
-        validators=[MaxValueValidator(date(9999, 12, 30), "must be a day that is over")],
-    )
+    last = forms.DateField(error_messages={"required": "say up to which day"})
 
 
 class NumbersField(forms.MultipleChoiceField):

@@ -22,6 +22,8 @@ from durable.vendor_statements import explaining, requests
 
 LIST = "approvals/statement_list.html"
 DETAIL = "approvals/statement_detail.html"
+#: The last day that another one follows.
+_LAST = date.max - timedelta(days=1)
 
 
 @door("GET", needs=Capability.SEE_LEDGER)
@@ -43,7 +45,7 @@ def requested(request: SignedIn) -> HttpResponse:
             _first(chosen, "vendor"),
             _first(chosen, "account"),
             _begins(data["first"]),
-            _begins(data["last"]) + timedelta(days=1),
+            _begins(min(data["last"], _LAST)) + timedelta(days=1),
             actor=access.actor(request.user),
         )
     except Invalid as error:

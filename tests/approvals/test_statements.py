@@ -140,6 +140,16 @@ def test_somebody_asks_for_a_statement_from_the_page_and_the_log_knows(
     assert (told.status_code, "must be one whose account" in told.content.decode()) == (422, True)
 
 
+@pytest.mark.parametrize(("first", "last"), [("0001-01-01", "0001-01-02"), ("9999-12-31", "9999-12-31")])
+def test_a_day_at_the_end_of_all_calendars_is_refused_in_words(
+    rita: Client, settings: Any, first: str, last: str
+) -> None:
+    settings.INTERLOCK_AGENTS = ("durable.agents.refund_desk",)
+    answer = rita.post(reverse("statement-requests"), {"account": STRIPE, "first": first, "last": last})
+    assert answer.status_code == 422 and "Nothing was asked: " in answer.content.decode()
+    assert not StatementRequest.objects.exists()
+
+
 def test_tools_that_nobody_can_ask_about_are_named(rita: Client) -> None:
     assert "pay_out" in rita.get(reverse("statements")).context["uncovered"]
     assert "Not covered:" in page(rita, "statements")

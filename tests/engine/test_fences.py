@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Thread
 from typing import Any
 
@@ -143,8 +144,8 @@ def test_of_a_hold_an_erasure_and_a_pass_at_once_none_deletes_what_was_held_befo
         seen = concerned.find([name]).seen
         asked = erasing.ask([name], actor="ada", seen=seen, reason=EraseReason.ASKED.value, others="erase")
         at_once(
-            lambda ref=one.ref: holds.set_on_run(ref, **WHO),  # type: ignore[misc]
-            lambda number=asked.pk: erasing.carry_on(number),  # type: ignore[misc]
+            partial(holds.set_on_run, one.ref, **WHO),
+            partial(erasing.carry_on, asked.pk),
             retention.prune,
             retention.prune,
             loses=InterlockError,
