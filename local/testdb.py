@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import psycopg
@@ -42,6 +43,8 @@ def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
     # Django would TRUNCATE as the application, which may not.
     TransactionTestCase._fixture_teardown = _clean  # type: ignore[attr-defined]  # not in django-stubs
     yield
+    if _Cleaner.connection is not None:
+        _Cleaner.connection.close()
     with django_db_blocker.unblock():
         connections.close_all()
 
@@ -104,11 +107,11 @@ def _clean(case: Any) -> None:
 
     Few rows are deleted, which is quicker than new files for every table and index; dead ones are not left to pile up.
     """
-    with psycopg.connect(_admin(), connect_timeout=5) as connection:
-        connection.execute("SET lock_timeout = '10s'; SET session_replication_role = replica")
+    connection = _superuser()
+    with connection.transaction():
         tables, kept = _tables(connection), _tables(connection, "kept")
-        spoilt = _found(connection, tables, lambda table: _IS_CHANGED if table in kept else _IS_FILLED)
-        if _found(connection, spoilt, lambda _: _IS_LARGE):
+        spoilt = _found(connection, _spoilt(tuple(tables), frozenset(kept)))
+        if _found(connection, _asking(dict.fromkeys(spoilt, _IS_LARGE))):
             spoilt = tables
             empty = sql.SQL("TRUNCATE {} CASCADE").format(sql.SQL(", ").join(map(sql.Identifier, tables)))
         else:
@@ -126,17 +129,47 @@ def _clean(case: Any) -> None:
             )
 
 
-def _found(
-    connection: psycopg.Connection, tables: list[str], question: Callable[[str], sql.SQL]
-) -> list[str]:
-    """Return the tables for which the answer is yes, all asked in one round trip."""
+class _Cleaner:
+    """What all clean-ups of this process share: a new connection signs in anew, and must look up every table again."""
+
+    url = ""
+    connection: psycopg.Connection | None = None
+
+
+def _superuser() -> psycopg.Connection:
+    """The connection that cleans up, opened anew where a test has ended it."""
+    url = _admin()
+    if _Cleaner.connection is not None and _Cleaner.url == url:
+        try:
+            _Cleaner.connection.execute("SELECT 1")
+            return _Cleaner.connection
+        except psycopg.OperationalError:
+            _Cleaner.connection.close()
+    opened = psycopg.connect(url, connect_timeout=5, autocommit=True)
+    opened.execute("SET lock_timeout = '10s'; SET session_replication_role = replica")
+    _Cleaner.url, _Cleaner.connection = url, opened
+    return opened
+
+
+@cache
+def _spoilt(tables: tuple[str, ...], kept: frozenset[str]) -> bytes:
+    """The query for the tables in which a test has left anything. Put together once: it takes as long as its answer."""
+    return _asking({table: _IS_CHANGED if table in kept else _IS_FILLED for table in tables})
+
+
+def _asking(questions: Mapping[str, sql.SQL]) -> bytes:
+    """The query for the tables for which the answer to their question is yes, all asked in one round trip."""
     asked = [
         sql.SQL("CASE WHEN {} THEN {} END").format(
-            question(table).format(table=sql.Identifier(table), name=sql.Literal(table)), sql.Literal(table)
+            question.format(table=sql.Identifier(table), name=sql.Literal(table)), sql.Literal(table)
         )
-        for table in tables
+        for table, question in questions.items()
     ]
-    query = sql.SQL("SELECT array_remove(ARRAY[{}]::text[], NULL)").format(sql.SQL(", ").join(asked))
+    whole = sql.SQL("SELECT array_remove(ARRAY[{}]::text[], NULL)").format(sql.SQL(", ").join(asked))
+    return whole.as_bytes(None)
+
+
+def _found(connection: psycopg.Connection, query: bytes) -> list[str]:
     row = connection.execute(query).fetchone()
     assert row is not None
     return list(row[0])
