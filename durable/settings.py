@@ -42,7 +42,9 @@ def database(url: str, *, pool: int, persistent: bool, idle: timedelta | None = 
     rests = (
         "" if idle is None else f" -c idle_in_transaction_session_timeout={idle // timedelta(milliseconds=1)}"
     )
-    found["OPTIONS"]["options"] = f"{given} -c synchronous_commit=on{rests}".strip()
+    # People ask with other values each time: a plan for all values would miss the index that is there for these.
+    plans = " -c plan_cache_mode=force_custom_plan" if pool else ""
+    found["OPTIONS"]["options"] = f"{given} -c synchronous_commit=on{rests}{plans}".strip()
     if pool:
         # Persistent connections leak under ASGI, one per thread; a pool bounds them.
         found["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool, "timeout": 5}

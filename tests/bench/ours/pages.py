@@ -40,6 +40,7 @@ def measure() -> kit.Figures:
     """Fill the database, then measure in a process of its own: the one that fills it holds what it filled."""
     os.environ |= {"STATIC_HASHED": "false", "INTERLOCK_AGENTS": "durable.agents.refund_desk"}
     assert kit.phase("ours.pages", "fill") is not None
+    os.environ["DATABASE_POOL"] = "8"  # as the web process has it
     found = kit.phase("ours.pages", "look")
     assert found is not None
     return found

@@ -18,7 +18,7 @@ from tests.bench import paging
 from tests.bench.ours import exactly, extremes
 from tests.bench.ours.exactly import Exactly
 
-_RANGE = re.compile(r"(>=|<)?([\d.]+)(?:\.\.([\d.]+))?")
+_RANGE = re.compile(r"(>=|<)?(\d+(?:\.\d+)?)(?:\.\.(\d+(?:\.\d+)?))?")
 _DECIMALS = {"EUR": 2, "KWD": 3, "JPY": 0}
 #: The events that say who decided.
 _DECIDED = """
