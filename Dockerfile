@@ -14,4 +14,4 @@ RUN python manage.py collectstatic --noinput --verbosity 0
 USER interlock
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
-CMD ["granian", "--interface", "asginl", "--host", "0.0.0.0", "--port", "8000", "--workers-kill-timeout", "3", "durable.asgi:application"]
+CMD ["granian", "--interface", "wsgi", "--blocking-threads", "16", "--host", "0.0.0.0", "--port", "8000", "--workers-kill-timeout", "3", "durable.wsgi:application"]

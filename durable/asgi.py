@@ -1,4 +1,4 @@
-"""The web process: `granian --interface asginl durable.asgi:application`."""
+"""The same web process for ASGI servers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ os.environ.setdefault("DATABASE_POOL", "8")
 from django.core.asgi import get_asgi_application
 
 from durable.checks import enter
+from durable.static import StaticASGI
 
 enter("web")
-application = get_asgi_application()
+application = StaticASGI(get_asgi_application())

@@ -148,7 +148,6 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
-    "servestatic.middleware.ServeStaticMiddleware",
     "durable.middleware.DatabaseAway",
     "approvals.polls.SpareUnchanged",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -36,11 +36,24 @@ def standin(port: int, book: Path) -> Part:
 
 
 def web(host: str, port: int) -> Part:
-    """The pages. Open connections are cut two seconds after a stop, else a stop would wait for them for ever."""
-    where = ("--interface", "asginl", "--host", host, "--port", str(port), "--no-ws")
-    ends = ("--workers", "1", "--workers-kill-timeout", "2", "--log-level", "warning")
+    """The pages. Open connections are cut two seconds after a stop, else a stop would wait for them for ever.
+
+    A thread that waits for a vendor's word answers nobody else: there are more of them than of connections.
+    """
+    where = (
+        "--interface",
+        "wsgi",
+        "--host",
+        host,
+        "--port",
+        str(port),
+        "--no-ws",
+        "--blocking-threads",
+        "16",
+    )
+    ends = ("--workers", "1", "--workers-kill-timeout", "2", "--log-level", "error")
     return Part(
-        "web", (sys.executable, "-m", "granian", *where, *ends, "durable.asgi:application"), "durable.asgi"
+        "web", (sys.executable, "-m", "granian", *where, *ends, "durable.wsgi:application"), "durable.wsgi"
     )
 
 
