@@ -24,6 +24,8 @@ from durable.answers import Locked
 from durable.beats import committing
 from durable.clock import db_now
 from durable.errors import Conflict, Invalid
+from durable.ledger import gating
+from durable.models import Effect
 from durable.models.fields import Clock
 from durable.states import EventKind
 from durable.text import check_text
@@ -139,9 +141,21 @@ def _decide(person_id: int, gate: Gate, answer: Answer, circumstances: Circumsta
     if unseen:
         raise Refused(f"Not recorded: {unseen}.")
     whole.check(person, gate, answer.verdict, answer.whole)
+    _check_override(locked.effect, answer)
     decision = _insert(person, gate, answer.verdict, answer, circumstances)
     _EFFECTS[answer.verdict](locked, gate, decision, answer)
     return decision
+
+
+def _check_override(effect: Effect, answer: Answer) -> None:
+    """Raise Invalid for a yes without a reason to what may be there once, and may have happened already."""
+    if answer.verdict is not Verdict.APPROVE or answer.words.strip():
+        return
+    earlier = gating.acts_alike(effect.once_per, effect.pk).first()
+    if earlier is not None:
+        raise Invalid(
+            "words", f"say why it is done once more: {earlier.key} did the same, and is {earlier.state}"
+        )
 
 
 def _lock_gate(gate: Gate) -> Gate:

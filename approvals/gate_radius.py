@@ -10,6 +10,10 @@ from approvals import outcomes
 from approvals.models import Gate
 from approvals.queries import words
 from approvals.queries.tally import LISTED
+from durable.ledger import gating
+from durable.models import Effect
+from durable.states import EffectState
+from durable.text import quoted
 
 
 def of_reject(gate: Gate) -> list[str]:
@@ -21,6 +25,23 @@ def of_reject(gate: Gate) -> list[str]:
             f"{words.money(effect.amount_minor, effect.currency)} is given back to the run's budget."
         )
     return lines
+
+
+def once_more(gate: Gate) -> list[str]:
+    """What was done already, or may have been, though it may be done once; nothing for all that is not so."""
+    effect = gate.effect
+    if not effect.once_per:
+        return []
+    found = list(gating.acts_alike(effect.once_per, effect.pk).select_related("run")[:LISTED])
+    return [*map(_earlier, found), "What you approve moves it once more, beside these."] if found else []
+
+
+def _earlier(effect: Effect) -> str:
+    what = words.title(effect.tool, effect.amount_minor, effect.currency)
+    if effect.state != EffectState.APPLIED:
+        return f"{what} by {effect.run.ref} may have happened: {effect.key} is {effect.state}."
+    at = outcomes.moment(effect.settled_at or effect.recorded_at)
+    return f"{what} by {effect.run.ref} at {at}, receipt {quoted(effect.receipt_id)}."
 
 
 def of_edit(gate: Gate, able: Sequence[User], editor: User) -> list[str]:

@@ -146,7 +146,7 @@ def _effects(notes: _Notes, claim: Claim, name: str) -> None:
     money = {"customer": "cus_1", "charge": "ch_1", "amount": Decimal("184.50"), "currency": "EUR"}
     gated = _record(notes, claim, refund, 2, order=name, reason="duplicate", **money)
     gate = Gate.objects.get(effect=gated)
-    answer = Answer(Verdict.APPROVE, words="", digest=gate.digest, round=gate.round)
+    answer = Answer(Verdict.APPROVE, words="as agreed", digest=gate.digest, round=gate.round)
     decision = decide(User.objects.get(username="marta"), gate.pk, answer, _HERE)
     notes.add("decision", gated.key, decision.pk)
 

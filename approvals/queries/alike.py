@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Case, Q, When
+from django.db.models import Case, Exists, OuterRef, Q, When
 
 from approvals import access, differences, payload, policy
 from approvals.capabilities import Capability
@@ -15,6 +15,7 @@ from approvals.queries import inbox, words
 from approvals.states import GateState
 from durable.digest import canonical
 from durable.errors import InterlockError, Invalid
+from durable.ledger import gating
 from durable.models.fields import Clock
 from durable.money import exponent
 from durable.states import EffectClass
@@ -30,6 +31,7 @@ def count(user: User, queue: dict[str, Any], gate: Gate) -> int:
         not _may_be(gate)
         or gate.state != GateState.OPEN
         or gate.round != 1
+        or gating.acts_alike(effect.once_per, effect.pk).exists()
         or effect.run.parent_id is not None
     ):
         return 0
@@ -44,6 +46,7 @@ def count(user: User, queue: dict[str, Any], gate: Gate) -> int:
         and row["minor"] is not None
         and row["minor"] <= limit
         and row["decide_by"] > queue["now"]
+        and not row["again"]
         for row in queue["rows"]
     )
     return found if found > 1 and _row(gate) is not None else 0
@@ -52,8 +55,9 @@ def count(user: User, queue: dict[str, Any], gate: Gate) -> int:
 def listing(user: User, gate: Gate, chosen: Collection[int] = ()) -> list[dict[str, Any]]:
     """The alike gates as rows of gate_alike.html, this one first; each with all that would be sent.
 
-    What has been edited, forked, asked by this person, can't be shown or holds odd characters stays out: such a gate
-    is looked at by itself. Past its deadline one is there only where it was `chosen` before that.
+    What may have been done already, has been edited, forked or asked for by this person, can't be shown or holds odd
+    characters stays out: such a gate is looked at by itself. Past its deadline one is there only where it was `chosen`
+    before that.
     """
     if not _may_be(gate) or not access.may(user, Capability.DECIDE):
         return []
@@ -67,6 +71,7 @@ def listing(user: User, gate: Gate, chosen: Collection[int] = ()) -> list[dict[s
             effect__amount_minor__lte=limit, effect__undo_of=None, effect__run__parent=None,
         )
         .filter(Q(decide_by__gt=Clock()) | Q(pk__in=chosen))
+        .exclude(Exists(gating.acts_alike(OuterRef("effect__once_per"), OuterRef("effect_id")).order_by()))
         .select_related("effect__run__seal_key", "payload")
         .order_by(Case(When(pk=gate.pk, then=0), default=1), "decide_by", "id")[: 2 * MOST]
     )  # fmt: skip
@@ -80,6 +85,10 @@ def check(gates: Sequence[Gate]) -> None:
     kinds = {(one.effect.tool, one.effect.effect_class, one.effect.currency) for one in gates}
     if len(kinds) > 1 or not all(_may_be(one) for one in gates):
         raise Invalid("gate", "these are not alike: decide about each by itself")
+    if any(gating.acts_alike(one.effect.once_per, one.effect_id).exists() for one in gates):
+        raise Invalid(
+            "gate", "one of these may have been done already: decide about it by itself, with a reason"
+        )
     unit = 10 ** exponent(gates[0].effect.currency)
     amounts = [one.effect.amount_minor or 0 for one in gates]
     if max(amounts) > EACH * unit or sum(amounts) > TOGETHER * unit:

@@ -6,7 +6,20 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import BinaryField, BooleanField, Case, Count, F, Max, Q, QuerySet, Value, When
+from django.db.models import (
+    BinaryField,
+    BooleanField,
+    Case,
+    Count,
+    Exists,
+    F,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    Value,
+    When,
+)
 from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
 
@@ -16,6 +29,7 @@ from approvals.models import Gate
 from approvals.queries import pages, subjects, words
 from approvals.states import LIVE, LIVE_VALUES, GateState
 from durable.clock import db_now
+from durable.ledger import gating
 from durable.models import Sealed
 from durable.models.fields import Clock
 from durable.states import EffectClass
@@ -165,12 +179,14 @@ def _whom(row: pages.Row) -> str:
 def _note(row: pages.Row) -> str:
     if row["state"] == GateState.ASKED_BACK:
         return "asked back"
-    return f"round {row['round']}" if row["round"] > 1 else ""
+    told = ["once more"] if row["again"] else []
+    return ", ".join([*told, f"round {row['round']}"] if row["round"] > 1 else told)
 
 
 _COLUMNS = ("id", "state", "round", "decide_by", "hard", "reason")
 _NAMED = {
     "now": Clock(),
+    "again": Exists(gating.acts_alike(OuterRef("effect__once_per"), OuterRef("effect_id")).order_by()),
     "box": Case(
         When(
             LessThanOrEqual(Length("payload__box"), 32_768), effect__amount_minor=None, then=F("payload__box")

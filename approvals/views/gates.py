@@ -132,16 +132,20 @@ def forms(user: User, found: Gate, edit: EditForm | None = None, opened: bool = 
         "label": f"Approve {one_gate.approval_of(found)}".replace(" :", ":"),
     }
     approve = approve if open_now and reason is None else None
+    once_more = gate_radius.once_more(found) if approve else []
     edits = _edit(user, found, edit)
     long = bool(approve or edits) and whole.long(found)
     proof = whole.proof(user, found) if long and opened else ""
     if edits:
         edits = None if long and not opened else edits | {"hidden": {**edits["hidden"], "whole": proof}}
-    acts = [act for act in (edits, _ask_back(user, found), _reject(user, found)) if act]
+    override = (
+        _override(found, once_more, proof) if approve and once_more and not (long and not opened) else None
+    )
+    acts = [act for act in (override, edits, _ask_back(user, found), _reject(user, found)) if act]
     if access.may(user, Capability.ANSWER_BACK) and not open_now:
         acts.append(_answer(found))
     return {
-        "approve": approve,
+        "approve": None if once_more else approve,
         "acts": acts,
         "why_not": _why_not(user, reason, open_now),
         "fold": long and not opened,
@@ -163,6 +167,23 @@ def _act(found: Gate, verdict: Verdict, **more: Any) -> dict[str, Any]:
     hidden = {"verdict": verdict.value, "digest": found.digest, "round": str(found.round)}
     slug = verdict.value.replace(" ", "-")
     return {"id": slug, "url": reverse("decisions", args=[found.pk]), "hidden": hidden, "kind": "", **more}
+
+
+def _override(found: Gate, preview: list[str], proof: str) -> dict[str, Any]:
+    """The yes to what may have been done already: on purpose, with a reason, having read what was done."""
+    act = _act(
+        found,
+        Verdict.APPROVE,
+        label="Approve once more",
+        icon="alert-triangle",
+        title=f"Once more: {one_gate.title(found)}",
+        preview=preview,
+        key="a",
+        reason="required",
+        reason_label="Why it is done once more",
+        verb=f"Approve {one_gate.approval_of(found)}".replace(" :", ":"),
+    )
+    return act | {"kind": "danger", "hidden": act["hidden"] | {"whole": proof}}
 
 
 def _edit(user: User, found: Gate, form: EditForm | None) -> dict[str, Any] | None:

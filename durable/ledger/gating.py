@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import connection
+from django.db.models import QuerySet
 
 from durable.gatekeeper import Question, Requirement, gatekeeper
 from durable.ledger.ask import Ask
@@ -78,6 +81,15 @@ def earlier(once_per: str, *, run: Run, place: Place) -> Effect | None:
     here = {"run_id": run.pk, "step": place.step, "visit": place.visit, "ordinal": place.ordinal}
     same = Effect.objects.filter(once_per=once_per, state__in=_ACTS).exclude(**here)
     return same.select_related("run").order_by("-id").first()
+
+
+def acts_alike(once_per: Any, effect: Any) -> QuerySet[Effect]:
+    """Return the other effects, of any run, that are the same business act and may have happened; the newest first.
+
+    Both arguments may be columns of an outer query: what declares no `once_per` has none.
+    """
+    alike = Effect.objects.filter(once_per=once_per, state__in=_MAY_HAVE_ACTED)
+    return alike.exclude(once_per="").exclude(pk=effect).order_by("-id")
 
 
 def acted_meanwhile(effect: Effect) -> Effect | None:

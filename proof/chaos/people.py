@@ -105,7 +105,8 @@ class Reviewer(Person):
     def _typed(self, verdict: str, form: Form) -> dict[str, str]:
         if verdict == "edit":
             return {"arg-amount": f"{Decimal(form.fields['arg-amount']) - 10:.2f}", "reason": "less will do"}
-        return {} if verdict == "approve" else {"reason": "did the goods come back?"}
+        # A yes needs a reason too, where the same may have been done already.
+        return {"reason": "as agreed" if verdict == "approve" else "did the goods come back?"}
 
 
 def command(person: Person, ref: str, noun: str, **typed: str) -> bool:

@@ -75,7 +75,7 @@ def drive(found: Iterable[Run]) -> None:
 
 def say(person: User, gate: Gate, verdict: Verdict, **args: Any) -> Decision:
     """Answer what the page of this gate shows."""
-    words = "" if verdict is Verdict.APPROVE else "not like this"
+    words = "as agreed" if verdict is Verdict.APPROVE else "not like this"
     given = Answer(verdict, digest=gate.digest, round=gate.round, words=words, args=args or None)
     return decide(person, gate.pk, given, HERE)
 

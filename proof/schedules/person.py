@@ -33,7 +33,7 @@ def answer_gate(wait: Wait, pen: Pen, says: str = "yes") -> None:
     """
     gate = Gate.objects.select_related("effect__payload__run").get(wait=wait)
     first_asking = gate.round == 1 and gate.effect.step == "large" and gate.effect.undo_of_id is None
-    by, verdict, words, args = REVIEWER, Verdict.APPROVE, "", None
+    by, verdict, words, args = REVIEWER, Verdict.APPROVE, "as agreed", None
     if says == "no":
         verdict, words = Verdict.REJECT, "wrong order"
     elif says == "edit" and first_asking and gate.effect.link == 1:

@@ -25,5 +25,6 @@ def gates(run: Run) -> list[Gate]:
 
 
 def say(run: Run, verdict: Verdict = Verdict.APPROVE, by: str = "alice", **more: Any) -> Decision:
-    """Answer the oldest gate of a run."""
+    """Answer the oldest gate of a run; a yes has a reason, as one needs that may be the second of its kind."""
+    more.setdefault("words", "as agreed" if verdict is Verdict.APPROVE else "")
     return answer(person(by), gates(run)[0], verdict, **more)
