@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 #: Share of a column that stays empty beside its bar.
 _GAP = 0.22
+#: No bar is wider than this share of the picture, however few there are.
+_WIDEST = 6.0
 _NICE = (1, 2, 4, 5, 8, 10)
 
 
@@ -92,9 +94,11 @@ def draw(
     ceiling: Callable[[float], float] = top,
 ) -> Chart:
     """Draw columns beside each other, the parts of each upon each other."""
-    high = ceiling(max((sum(piece.value for piece in column.pieces) for column in columns), default=0))
+    most = max((sum(piece.value for piece in column.pieces) for column in columns), default=0)
+    high = ceiling(most)
     bars: list[Bar] = []
     wide = 100 / max(len(columns), 1)
+    bar = min(wide * (1 - _GAP), _WIDEST)
     for place, column in enumerate(columns):
         ground = 0.0
         if column.href:  # all of the column can be hit, however low its bar
@@ -105,9 +109,9 @@ def draw(
             if piece.value > 0:
                 bars.append(
                     Bar(
-                        _share(place * wide + wide * _GAP / 2),
+                        _share(place * wide + (wide - bar) / 2),
                         _share(100 - (ground + piece.value) / high * 100),
-                        _share(wide * (1 - _GAP)),
+                        _share(bar),
                         _share(piece.value / high * 100),
                         piece.look,
                         column.words,
@@ -115,7 +119,9 @@ def draw(
                     )
                 )
                 ground += piece.value
-    marks = (scale(high), scale(high / 2), scale(0))
+    marks = (scale(high), scale(high / 2), scale(0)) if most > 0 else ("", "", scale(0))
+    if len(columns) == 1:
+        foot = ("", foot[0], "")
     hrefs = tuple(column.href for column in columns) if any(column.href for column in columns) else ()
     return Chart(name, title, tuple(bars), marks, foot, head, tuple(column.row for column in columns), hrefs)
 
