@@ -15,6 +15,7 @@ from approvals import days
 from approvals.typed import chosen, read, slug, written
 from durable.money import EXPONENTS, MAX_MINOR
 from durable.states import EffectState
+from durable.text import quoted as told
 
 SUBJECT, AMOUNT, CURRENCY, VENDOR, RECEIPT, TOOL = (
     "subject",
@@ -165,7 +166,7 @@ def parse(text: str, now: datetime, kinds: Sequence[str] = ()) -> LedgerQuery:
     if CURRENCY in values:
         values[CURRENCY] = values[CURRENCY].upper()
         if values[CURRENCY] not in EXPONENTS:
-            problems.append(f"currency: there is no {values[CURRENCY]}; give a code such as EUR.")
+            problems.append(f"currency: there is no {told(values[CURRENCY])}; give a code such as EUR.")
     start, end, wrong = _times(values.get(FROM, ""), values.get(TO, ""), now)
     problems += wrong
     given = tuple((key, values[key]) for key in known if key in values)
@@ -181,7 +182,7 @@ def _amounts(value: str) -> tuple[Amounts | None, list[str]]:
         return None, []
     if found is None or value == "..":
         return None, [
-            f"amount: must be like 184.50, 100..200 or >=100, with a point for decimals, not {value}."
+            f"amount: must be like 184.50, 100..200 or >=100, with a point for decimals, not {told(value)}."
         ]
     exact, sign, bound, low, high = found.groups()
     if exact:
@@ -203,7 +204,7 @@ def _times(start: str, end: str, now: datetime) -> tuple[datetime | None, dateti
     first, last = (days.read(text, now) if text else None for text in (start, end))
     for key, text, found in ((FROM, start, first), (TO, end, last)):
         if text and found is None:
-            problems.append(f"{key}: must be like 2026, 2026-03, 2026-03-09 or today, not {text}.")
+            problems.append(f"{key}: must be like 2026, 2026-03, 2026-03-09 or today, not {told(text)}.")
     if first is not None and last is not None and first.start >= last.end:
         problems.append(f"from: {start} is later than {end}; nothing can be in between.")
     return None if first is None else first.start, None if last is None else last.end, problems

@@ -14,6 +14,7 @@ from django.utils import timezone
 from approvals import days
 from approvals.typed import listed, quoted, slug, split
 from durable.states import COURSE, ActKind, EventKind
+from durable.text import quoted as told
 
 ACTOR, KIND, ABOUT, FROM, TO, ONLY = "actor", "kind", "about", "from", "to", "only"
 #: What acts are found by, each with what it means.
@@ -151,20 +152,22 @@ def parse(text: str, now: datetime | None = None) -> LogQuery:
 
 def _wrong(values: dict[str, str], kinds: tuple[str, ...]) -> list[str]:
     """What is wrong with values of which each has a key that is known."""
-    problems = [f"kind: there is no {kind}; choose one of the list." for kind in kinds if kind not in KINDS]
+    problems = [
+        f"kind: there is no {told(kind)}; choose one of the list." for kind in kinds if kind not in KINDS
+    ]
     if KIND in values and not kinds:
         problems.append("kind: names none; choose one of the list.")
     spans = {key: _span(values[key]) for key in (FROM, TO) if key in values}
     problems += [
-        f"{key}: must be a day such as 2026-11-29, or a moment such as 2026-11-29T14:30, not {values[key]}."
+        f"{key}: must be a day such as 2026-11-29, or a moment such as 2026-11-29T14:30, not {told(values[key])}."
         for key, span in spans.items()
         if span is None
     ]
     first, last = spans.get(FROM), spans.get(TO)
     if first and last and first[0] >= last[1]:
-        problems.append(f"to: must not lie before from:, and {values[TO]} does.")
+        problems.append(f"to: must not lie before from:, and {told(values[TO])} does.")
     if ONLY in values and values[ONLY].lower() not in ONLIES:
-        problems.append(f"only: must be {listed([*ONLIES])}, not {values[ONLY]}.")
+        problems.append(f"only: must be {listed([*ONLIES])}, not {told(values[ONLY])}.")
     return problems
 
 

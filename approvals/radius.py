@@ -20,6 +20,7 @@ from durable import plan
 from durable.errors import InterlockError
 from durable.models import Run
 from durable.states import ENDING, REFUSED, UNSETTLED, EffectClass, EffectState, RunState, WaitKind
+from durable.text import quoted
 
 Row = Mapping[str, Any]
 _APPLIED, _GATED, _APPROVED = [EffectState.APPLIED], [EffectState.GATED], [EffectState.APPROVED]
@@ -121,12 +122,12 @@ def _stays(scene: Scene) -> list[str]:
     lines = []
     for wait in scene.waits:
         if wait["kind"] == WaitKind.ATTENTION and wait["effect__key"] is None:
-            why = str((wait["detail"] or {}).get("sentence", "")).rstrip(". ")
+            why = words.stuck(wait).rstrip(". ")
             lines.append(f"It stays stuck: {why}. A retry gets it going.")
         elif wait["kind"] == WaitKind.TIMER and wait["deadline"] is not None:
             lines.append(f"It waits until {outcomes.moment(wait['deadline'])}, as it did.")
         elif wait["kind"] == WaitKind.EVENT:
-            lines.append(f"It waits for the event “{wait['name']}”, as it did.")
+            lines.append(f"It waits for the event {quoted(str(wait['name']))}, as it did.")
     return lines
 
 

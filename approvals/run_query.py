@@ -14,6 +14,7 @@ from django.utils import timezone
 from approvals import days
 from approvals.typed import chosen, read, slug, written
 from durable.states import RunState
+from durable.text import quoted as told
 
 STATUS, AGENT, SUBJECT, OLDER, REF = "status", "agent", "subject", "older-than", "ref"
 FROM, TO = "from", "to"
@@ -121,10 +122,12 @@ def parse(text: str) -> RunQuery:
     statuses, unknown = chosen(STATUS, asked, STATUSES)
     problems += unknown
     if OLDER in values and _age(values[OLDER]) is None:
-        problems.append(f"older-than: must be like 30m, 4h or 2d, not {values[OLDER]}.")
+        problems.append(f"older-than: must be like 30m, 4h or 2d, not {told(values[OLDER])}.")
     for name in (FROM, TO):
         if name in values and _stretch(values[name]) is None:
-            problems.append(f"{name}: must be like 2026, 2026-03, 2026-03-09 or today, not {values[name]}.")
+            problems.append(
+                f"{name}: must be like 2026, 2026-03, 2026-03-09 or today, not {told(values[name])}."
+            )
     return RunQuery(
         statuses,
         values.get(AGENT, ""),

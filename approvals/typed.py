@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from durable.text import quoted as told
+
 _WORD = re.compile(r'(?:([A-Za-z][A-Za-z-]*):)?(?:"([^"]*)"?|(\S*))')
 #: An id, or an effect's key, which has a colon of its own.
 _ID = "run-"
@@ -63,7 +65,7 @@ def chosen(key: str, value: str, known: Collection[str]) -> tuple[tuple[str, ...
     """The known words of a value with commas, each once; and what is wrong with it, in a sentence at most."""
     words = list(dict.fromkeys(filter(None, map(slug, value.split(",")))))
     unknown = next((word for word in words if word not in known), "" if words or not value else value)
-    problem = [f"{key}: there is no {unknown}; it is one of {listed(known)}."] if unknown else []
+    problem = [f"{key}: there is no {told(unknown)}; it is one of {listed(known)}."] if unknown else []
     return tuple(word for word in words if word in known), problem
 
 

@@ -22,10 +22,12 @@ from durable.models.fields import Clock
 from durable.reconcile import Doubt, LookAgain, Verdict, settle
 from durable.sql import answer
 from durable.states import OPEN, RUN_MOVES, AttemptEnd, Attention, EventKind, RunState, WaitKind
+from durable.text import quoted
 from durable.transitions import Claim, hold_claim, move_run
 from durable.transitions.lives import CLOSE
 from durable.waits import OPERATOR, WaitSpec
 
+_LONGEST_WHY = 300
 #: Workers that may be lost over an ending run before a person is asked.
 MOST_CRASHES = 5
 
@@ -85,7 +87,7 @@ def _undone(claim: Claim, undone: list[Undone]) -> None:
         _close(claim, run, to, kind, body)
         for one in undone:
             if one.how == "failed":
-                sentence = f"{one.effect.key} could not be undone: {one.why}"
+                sentence = f"{one.effect.key} could not be undone: {quoted(one.why, _LONGEST_WHY)}"
                 detail = {"alarm": True}
                 waits.open_attention(run, Attention.UNDO_FAILED, sentence, effect=one.effect, evidence=detail)
 

@@ -39,8 +39,10 @@ from durable.reconcile import (
     pause,
     quiet_from,
     shown,
+    silent,
 )
 from durable.states import OPEN, UNSETTLED, Attention, EffectState, EventKind
+from durable.text import quoted
 from durable.transitions import Claim, hold_claim, move_effect
 from durable.vendor import Absent, Candidates, LookupAnswer, Receipt
 
@@ -62,14 +64,14 @@ def judge(
             wrong = mismatch(ask, answer, effect.key)
             if not wrong:
                 return Adopt(answer)
-            return Doubt(f"The vendor has {answer.id} under our key, but {wrong}.", _evidence(answer))
+            return Doubt(f"The vendor has {quoted(answer.id)} under our key, but {wrong}.", _evidence(answer))
         case Candidates():
             sentence = f"The vendor shows {len(answer.receipts)} that could be it."
             return Doubt(sentence, _evidence(*answer.receipts))
         case CannotSay():
             if now < quiet + PATIENCE:
                 return LookAgain(pause(effect.looks))
-            return Doubt(f"The vendor has not been able to say for {PATIENCE}: {answer}", {})
+            return Doubt(silent(answer), {})
         case Absent() if now < quiet:
             return LookAgain(min(pause(effect.looks), quiet - now))
         case Absent() if _honoured(effect, ask, now) or _answered_for(effect):
@@ -115,7 +117,7 @@ def settle(claim: Claim, effect: Effect, ask: Ask) -> Adopt | Nothing | LookAgai
             _adopt(claim, effect, verdict.receipt)
         except outcome.ReceiptTaken as error:
             verdict = Doubt(
-                f"The vendor's {verdict.receipt.id} matches, but {error}.", _evidence(verdict.receipt)
+                f"The vendor's {quoted(verdict.receipt.id)} matches, but {error}.", _evidence(verdict.receipt)
             )
     elif isinstance(verdict, Nothing):
         _clear(claim, effect, answer, since=None if _answered_for(effect) else effect.forgotten_since)

@@ -24,6 +24,7 @@ from durable.errors import (
 from durable.ledger import Ask, gating, outcome
 from durable.models import Effect, Run
 from durable.reconcile import (
+    LONGEST_ANSWER,
     Doubt,
     LookAgain,
     SendAgain,
@@ -33,6 +34,7 @@ from durable.reconcile import (
 )
 from durable.sending import SHORT, send, wait_for
 from durable.states import OPEN, REFUSED, Attention, EffectState
+from durable.text import quoted
 from durable.transitions import Claim, hold_claim
 from durable.vendor import Receipt
 
@@ -190,7 +192,10 @@ def _let_out(claim: Claim, effect: Effect, decided: Ask, ask: Ask) -> Effect:
         changed = rounds.changed_facts(effect, decided, claim.run_ref)
     except VendorRefused as error:
         return rounds.reopen(
-            claim, effect, decided, f"what it rests on can't be read any more: {error.message}"
+            claim,
+            effect,
+            decided,
+            f"what it rests on can't be read any more: {quoted(error.message, LONGEST_ANSWER)}",
         )
     except VendorError:
         outcome.looked(claim, effect, "facts can't be read")

@@ -27,6 +27,7 @@ from durable.ledger import Ask, outcome
 from durable.models import Effect, EventDetail
 from durable.money import to_minor
 from durable.states import Attention, EventKind
+from durable.text import quoted
 from durable.tools import Facts
 from durable.transitions import Claim
 from durable.vendor import Absent, Call, Candidates, LookupAnswer, Receipt
@@ -54,6 +55,10 @@ class SendAgain:
     """The vendor honours the key: the same request under it is harmless, `pause` from now."""
 
     pause: timedelta
+
+
+#: What is told of the words of a vendor that could not say.
+LONGEST_ANSWER = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,7 @@ def mismatch(ask: Ask, receipt: Receipt, key: str) -> str:
     if receipt.key is not None and receipt.key != key:
         return "it bears another key"
     if proposal.currency and receipt.currency and receipt.currency.upper() != proposal.currency:
-        return f"the currency is {receipt.currency.upper()}, not {proposal.currency}"
+        return f"the currency is {quoted(receipt.currency.upper())}, not {proposal.currency}"
     if proposal.amount_minor is not None:
         if receipt.amount is None and ask.undo_of is None:
             return "the receipt names no amount"
@@ -141,7 +146,8 @@ def judge(
         wrong = mismatch(ask, answer, effect.key)
         if wrong:
             return Doubt(
-                f"The vendor has {answer.id} under our key, but {wrong}.", {"candidates": [shown(answer)]}
+                f"The vendor has {quoted(answer.id)} under our key, but {wrong}.",
+                {"candidates": [shown(answer)]},
             )
         return Adopt(answer)
     if isinstance(answer, Candidates):
@@ -152,10 +158,15 @@ def judge(
     if isinstance(answer, CannotSay):
         if now < (effect.first_sent_at or effect.recorded_at) + PATIENCE:
             return LookAgain(pause(effect.looks))
-        return Doubt(f"The vendor has not been able to say for {PATIENCE}: {answer}", {})
+        return Doubt(silent(answer), {})
     if answer is not None and now < quiet_from(effect, ask.facts):
         return LookAgain(min(pause(effect.looks), quiet_from(effect, ask.facts) - now))
     return Doubt(_why_not(effect, ask, answer, now), {})
+
+
+def silent(answer: CannotSay) -> str:
+    """Return in words that a vendor has not been able to say for too long, with its own last ones."""
+    return f"The vendor has not been able to say for {PATIENCE}: {quoted(str(answer), LONGEST_ANSWER)}"
 
 
 def _several(effect: Effect, answer: Candidates) -> str:
@@ -274,7 +285,7 @@ def settle(claim: Claim, effect: Effect, ask: Ask, *, may_send: bool = True) -> 
             outcome.applied(claim, effect, verdict.receipt, adopted=True)
         except outcome.ReceiptTaken as error:
             verdict = Doubt(
-                f"The vendor's {verdict.receipt.id} matches, but {error}.",
+                f"The vendor's {quoted(verdict.receipt.id)} matches, but {error}.",
                 {"candidates": [shown(verdict.receipt)]},
             )
     elif answer is not None:

@@ -23,8 +23,9 @@ from durable.journal import ENGINE
 from durable.ledger import outcome
 from durable.models import Effect, Run, Wait
 from durable.models.fields import Clock, Moment
-from durable.reconcile import Adopt, Doubt, judge, look, pause
+from durable.reconcile import LONGEST_ANSWER, Adopt, Doubt, judge, look, pause
 from durable.states import UNSETTLED, EffectState, RunState, WaitKind, WaitState
+from durable.text import quoted
 from durable.transitions import close_wait, lock_run
 from durable.vendor import Absent, Candidates, LookupAnswer
 
@@ -190,10 +191,10 @@ def _heard(answer: LookupAnswer | CannotSay | None) -> str:
     if answer is None:
         return "it can't be asked: the tool has no look-up"
     if isinstance(answer, CannotSay):
-        return f"it can't say: {answer}"
+        return f"it can't say: {quoted(str(answer), LONGEST_ANSWER)}"
     if isinstance(answer, Candidates):
         return f"{len(answer.receipts)} that could be it"
-    return "nothing of ours" if isinstance(answer, Absent) else f"{answer.id}, which does not match"
+    return "nothing of ours" if isinstance(answer, Absent) else f"{quoted(answer.id)}, which does not match"
 
 
 def silent() -> dict[str, tuple[int, datetime]]:

@@ -24,6 +24,7 @@ from durable.ledger.record import give_back, open_gate, reserve, write_subjects
 from durable.models import Effect, Run, Sealed
 from durable.reconcile import LOOKUP_TIMEOUT
 from durable.states import REFUSED, EffectState, EventKind, WaitState
+from durable.text import quoted
 from durable.transitions import Claim, close_wait, hold_claim, move_effect
 from durable.vendor import Call
 
@@ -70,7 +71,7 @@ def changed_facts(effect: Effect, ask: Ask, run_ref: str) -> Changed | None:
         return Changed("what it rests on had not been read when people were asked", now)
     before: dict[str, Any] = vault.read(effect.facts)
     moved = [
-        f"{name} was {before.get(name)}, is {now.get(name)}"
+        f"{name} was {quoted(str(before.get(name)))}, is {quoted(str(now.get(name)))}"
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name)
     ]

@@ -22,7 +22,7 @@ from durable.plan import Step
 from durable.sql import answer
 from durable.states import ENDING, OPEN, AttemptEnd, Attention, CheckpointKind, EventKind, WaitKind
 from durable.suspending import stuck
-from durable.text import cut, mend
+from durable.text import quoted
 from durable.transitions import Claim, look
 from durable.transitions.lives import END, FAIL, RETRY
 from durable.waits import OPERATOR, WaitSpec
@@ -32,6 +32,7 @@ STEPS_USED = "the steps of its budget are used up"
 
 _LONGEST_BACKOFF = timedelta(minutes=5)
 _MOST_DOUBLINGS = 20
+#: What is kept of the words with which a step gives its run up.
 _LONGEST_SENTENCE = 1_000
 #: What is kept of the words of a step's error: enough to find it, not a whole customer's record.
 _LONGEST_WORDS = 300
@@ -122,7 +123,7 @@ def retry(claim: Claim, step: Step, snap: Snapshot, error: Exception, place: str
 
     Raises Stopping for a run that is to end: there nothing is executed again.
     """
-    sentence = _sentence(f"step {snap.step} failed: {_words_of(error)}", place)
+    sentence = f"step {snap.step} failed: {_words_of(error)}{f' ({place})' if place else ''}"
     values: dict[str, Any] = {
         **claim.token,
         "how": AttemptEnd.RETRYING.value,
@@ -142,21 +143,16 @@ def retry(claim: Claim, step: Step, snap: Snapshot, error: Exception, place: str
     stuck(claim, Attention.RETRIES, sentence)
 
 
-def _sentence(words: str, place: str = "") -> str:
-    """An error in the words that a person reads, without what can't be stored."""
-    return cut(mend(words), _LONGEST_SENTENCE) + (f" ({place})" if place else "")
-
-
 def _words_of(error: Exception) -> str:
     """Type and message of a step's error, cut. A database's words quote whole rows: of those the class alone."""
     name = type(error).__name__
     if isinstance(error, DatabaseError):
         return name
     try:
-        words = mend(str(error))
+        words = str(error)
     except Exception:
         return name  # the author's class can't say what it is
-    return f"{name}: {cut(words, _LONGEST_WORDS)}" if words else name
+    return f"{name}: {quoted(words, _LONGEST_WORDS)}" if words else name
 
 
 def check_all_asked(context: RunContext, claim: Claim, *, again: bool) -> None:
@@ -180,8 +176,9 @@ def give_up(claim: Claim, snap: Snapshot, words: str) -> None:
             checkpoints.save(claim, snap, sync=False)
         except BudgetExhausted:
             snap.refused = True  # it fails from the checkpoint before
+    sentence = f"step {snap.step} gave up: {quoted(words, _LONGEST_SENTENCE)}"
     with stating("failing"):
-        turned = answer(FAIL, {**claim.token, "how": AttemptEnd.ENDED.value, "error": _sentence(words)})
+        turned = answer(FAIL, {**claim.token, "how": AttemptEnd.ENDED.value, "error": sentence})
     if turned is None:
         run = look(claim)
         raise Stopping(f"{run.ref} is {run.state}")

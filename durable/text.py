@@ -24,6 +24,13 @@ _SURROGATE_OR_NUL = re.compile("[\ud800-\udfff\x00]")
 _BRACKET_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _SHOWN = 40
 
+#: Words from outside are cut to this where they stand in a sentence of ours, if nothing else is said.
+QUOTED = 40
+#: An id, a number or an address: one word, and never one of a language alone.
+_REFERENCE = re.compile(rf"(?=\S*[0-9@])[\w@#.+/:~-]{{1,{QUOTED}}}", re.ASCII)
+#: A quotation mark within would seem to end what is quoted.
+_INNER = dict.fromkeys(map(ord, "“”„‟«»"), "'")
+
 
 def check_text(value: str, field: str) -> str:
     """Return `value` unchanged. Refuses what PostgreSQL or UTF-8 cannot hold: NUL and lone surrogates."""
@@ -52,6 +59,15 @@ def cut(value: str, limit: int) -> str:
             break
         kept += grapheme
     return (kept + "…")[:limit]
+
+
+def quoted(words: str, most: int = QUOTED) -> str:
+    """What an agent, a tool, a vendor or a person has written, for a sentence of ours: a reference as it stands, and
+    whatever else could pass for our own words between quotation marks, mended and cut to `most` characters.
+    """
+    if _REFERENCE.fullmatch(words):
+        return words
+    return f"“{cut(mend(words[: most * 8]), most).translate(_INNER)}”"
 
 
 def check_json(value: object, field: str, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> None:

@@ -6,7 +6,9 @@ from datetime import datetime, timedelta
 
 from approvals.queries import pages, statements, words
 from approvals.queries.parts import NONE, Part, Trouble
+from approvals.queries.words import WORDS
 from approvals.templatetags.interlock import span
+from durable.text import quoted
 from durable.vendor_statements import status
 from durable.vendor_statements.accounts import uncovered
 
@@ -35,7 +37,8 @@ def statements_part(part: Part, now: datetime) -> None:
         period = statements.period(one.start, one.end)
         part.troubles.append(
             Trouble(
-                f"The statement of {words.vendor(one.vendor)} for {period} could not be made: {one.trouble}",
+                f"The statement of {words.vendor(one.vendor)} for {period} could not be made:"
+                f" {quoted(one.trouble, WORDS)}",
                 f"It has been tried {one.tries} time{'' if one.tries == 1 else 's'}, and is tried again by itself.",
             )
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 from approvals import moments
 from durable.states import ActKind, EventKind
+from durable.text import quoted
 from durable.vendor_statements.accounts import named
 
 #: What follows the actor's name; the object follows it.
@@ -84,7 +85,7 @@ def details(kind: str, actor: str, body: Mapping[str, Any]) -> list[str]:
     if kind in (ActKind.STATEMENT_ASKED, ActKind.STATEMENT_MADE):
         return _of_statement(body)
     if kind == ActKind.DIFFERENCE_EXPLAINED:
-        return [f"{body.get('receipt') or body.get('effect')}: {body.get('kind')}"]
+        return [f"{quoted(str(body.get('receipt') or body.get('effect')))}: {body.get('kind')}"]
     role = f"database role {body.get('role')}"
     return [f"through the {role}"] if "role" in body and role != actor else []
 
@@ -101,7 +102,9 @@ def _erased(body: Mapping[str, Any]) -> list[str]:
     why, reference = str(body.get("why", "")), str(body.get("reference", ""))
     runs = f"{body['runs']:,} run{'' if body['runs'] == 1 else 's'}" if "runs" in body else ""
     again = "once more, after a restore" if body.get("again") else ""
-    return [", ".join(filter(None, (f"{why[:1].upper()}{why[1:]}", reference, runs, again)))]
+    return [
+        ", ".join(filter(None, (f"{why[:1].upper()}{why[1:]}", reference and quoted(reference), runs, again)))
+    ]
 
 
 def _of_statement(body: Mapping[str, Any]) -> list[str]:

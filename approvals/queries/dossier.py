@@ -25,6 +25,7 @@ from durable.digest import canonical
 from durable.errors import InterlockError
 from durable.models import Effect, LedgerEvent, Sealed, Subject
 from durable.states import EventKind
+from durable.text import quoted
 
 #: Cases that a page shows whole, and effects that one dossier lists, the newest.
 SHOWN, MOST = 25, 500
@@ -134,7 +135,7 @@ def _case(
         "vendor": words.vendor(effect.vendor),
         "run": run.ref,
         "agent": run.agent,
-        "requester": words.quoted(run.requester),
+        "requester": quoted(run.requester),
         "step": effect.step,
         "minor": effect.amount_minor,
         "currency": effect.currency,

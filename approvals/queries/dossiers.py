@@ -20,6 +20,7 @@ from approvals.queries.pages import Row
 from approvals.queries.subjects import ERASED
 from approvals.queries.tallies import Tally
 from durable.models import Effect, Run, Subject
+from durable.text import quoted
 
 _COLUMNS = (
     "id",
@@ -78,8 +79,8 @@ def titled(found: Dossier, cases: Sequence[Mapping[str, Any]]) -> str:
     if found.kind != "subject":
         return found.title
     about = (one["name"] for case in cases for one in case["about"] if one["hash"] == found.name)
-    name = next((one for one in about if one and one != ERASED), "")
-    return f"{found.title} {name or subjects.name_of(found.name) or ERASED}"
+    name = next((one for one in about if one and one != ERASED), "") or subjects.name_of(found.name)
+    return f"{found.title} {quoted(name) if name else ERASED}"
 
 
 def _rows(found: QuerySet[Effect]) -> list[Row]:

@@ -13,6 +13,7 @@ from approvals.queries import act_words, actors, pages
 from durable import vault
 from durable.models import Chain, LedgerEvent, Run
 from durable.states import EventKind
+from durable.text import quoted
 
 #: Newest events of a page; the whole chain is the export's matter.
 SHOWN = 100
@@ -162,7 +163,7 @@ def text(row: LedgerEvent, who: Mapping[str, str]) -> str:
         text += f" ({body.get('verdict', '')}: {body.get('why', '')})"
     if row.kind in (EventKind.VERDICT, EventKind.VERDICT_PROPOSED):
         text += f": {body.get('verdict', '')}"
-        text += f", by {body['receipt']}" if body.get("receipt") else ""
+        text += f", by {quoted(str(body['receipt']))}" if body.get("receipt") else ""
         text += (
             f" (proposed by {who.get(body['proposed_by'], body['proposed_by'])})"
             if body.get("proposed_by")

@@ -21,6 +21,7 @@ from durable.digest import keyed_hash
 from durable.errors import Invalid
 from durable.models import Run, Subject, Wait
 from durable.states import Attention, WaitKind, WaitState
+from durable.text import quoted
 from durable.tools import all_tools
 
 #: There are few agents; more than this are not offered or searched through.
@@ -203,7 +204,8 @@ def _parts(query: RunQuery, names: list[str]) -> Iterator[tuple[Q, bool]]:
     subject, about, ref, begins = (next(ids) if text else [] for text in texts)
     for text, found in ((query.ref, ref), (query.text, begins)):
         if found is None:
-            raise TooMany(f"The ids of more than {pages.COUNTED:,} runs begin with {text}: type more of it.")
+            told = f"The ids of more than {pages.COUNTED:,} runs begin with {quoted(text)}: type more of it."
+            raise TooMany(told)
     if query.subject:
         yield _among(subject, query.subject), subject is not None
     if query.ref:

@@ -20,6 +20,7 @@ from durable.digest import canonical
 from durable.errors import InterlockError
 from durable.models import Effect
 from durable.states import EffectState, EventKind
+from durable.text import quoted
 
 _TALK = frozenset({EventKind.ASKED_BACK, EventKind.EDITED, EventKind.NEW_ROUND, EventKind.REJECTED})
 _SENT = "Sent exactly as shown"
@@ -110,7 +111,7 @@ def _gate(gate: Gate, effect: Effect, *, late: bool) -> dict[str, Any]:
         "state": "gated" if gate.state == GateState.OPEN else gate.state,
         "title": title(gate),
         "summary": f"{words.sentence(about)} {run.agent} asks at step {effect.step},"
-        f" on behalf of {words.quoted(run.requester)}."
+        f" on behalf of {quoted(run.requester)}."
         f" Why people are asked: {gate.reason.rstrip('.')}.".strip(),
         "key": effect.key,
         "round": gate.round,

@@ -22,6 +22,7 @@ from approvals.queries.subjects import Name
 from approvals.queries.tallies import ALWAYS, NEVER_OVER
 from durable.models import Effect, Run, Subject
 from durable.money import EXPONENTS
+from durable.text import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +126,10 @@ class _Parts:
     def _keyed(self, beginning: str) -> None:
         found = _keyed(beginning)
         if found is None:
-            told = f"More than {pages.COUNTED:,} effects have a key that begins with {beginning}: type more of it."
-            self.problems.append(told)
+            self.problems.append(
+                f"More than {pages.COUNTED:,} effects have a key that begins with {quoted(beginning)}:"
+                " type more of it."
+            )
         self.ids.append(found or [])
 
     def _called(self, text: str) -> None:
@@ -152,7 +155,7 @@ class _Parts:
             del self.ids[-1]
             self.lists.append(_about(parts.hashes))
             self.names += parts.names
-            self.about = f"Nothing is called {text}; these names hold it:"
+            self.about = f"Nothing is called {quoted(text)}; these names hold it:"
 
 
 def bearing(receipts: Sequence[str]) -> Q:

@@ -18,6 +18,7 @@ from durable.digest import keyed_hash, normal
 from durable.errors import InterlockError, Invalid
 from durable.models import Sealed, SubjectName
 from durable.sql import answers
+from durable.text import quoted
 
 #: More names than this are no answer; and of so many at most it is seen whether they hold the part.
 MOST, LOOKED_THROUGH = 200, 2_000
@@ -78,7 +79,9 @@ def named(kind: str, part: Part) -> Named:
         return Named(hashes(part.text, [kind] if kind else []))
     wanted = normal(part.text)
     if len(wanted) < names.GRAM:
-        return Named(problem=f"{part.text}: give at least {names.GRAM} letters or digits beside the star.")
+        return Named(
+            problem=f"{quoted(part.text)}: give at least {names.GRAM} letters or digits beside the star."
+        )
     rows = answers(_NAMES, {"grams": names.grams(part.text), "kind": kind})
     if len(rows) > LOOKED_THROUGH:
         return Named(problem=_too_many(part.text))
@@ -90,7 +93,7 @@ def named(kind: str, part: Part) -> Named:
 
 
 def _too_many(text: str) -> str:
-    return f"{text}: too many names hold this; give more of the one that you mean."
+    return f"{quoted(text)}: too many names hold this; give more of the one that you mean."
 
 
 def _holds(name: str, part: Part, wanted: str) -> bool:

@@ -16,12 +16,14 @@ from approvals import migrations as own
 from approvals.queries import accounts, pages, readings, tamper
 from approvals.queries.parts import NONE, Part, Trouble
 from approvals.queries.readings import Work
+from approvals.queries.words import WORDS
 from approvals.templatetags.interlock import span
 from approvals.versions import versions
 from durable import migrations as engines
 from durable import plan, vault
 from durable.clock import db_now
 from durable.models import Stop
+from durable.text import quoted
 
 log = logging.getLogger(__name__)
 
@@ -253,10 +255,10 @@ def _stops(part: Part) -> None:
         for one in orders
     ]
     for one in orders:
-        what = "anything" if one.scope == "all" else f"{one.scope} {one.name}"
+        what = "anything" if one.scope == "all" else f"{one.scope} {quoted(one.name)}"
         part.troubles.append(
             Trouble(
-                f"A stop order of {one.actor} lets nothing of {what} out: {one.reason}",
+                f"A stop order of {one.actor} lets nothing of {what} out: {quoted(one.reason, WORDS)}",
                 "It is lifted by an operator: see Emergency stop in docs/operations.md.",
             )
         )

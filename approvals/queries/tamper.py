@@ -6,8 +6,10 @@ from datetime import datetime
 
 from approvals.queries import pages
 from approvals.queries.parts import NONE, Part, Trouble
+from approvals.queries.words import WORDS
 from approvals.templatetags.interlock import span
 from durable.roots import status
+from durable.text import quoted
 
 
 def evidence(part: Part, now: datetime) -> None:
@@ -38,7 +40,7 @@ def evidence(part: Part, now: datetime) -> None:
         length = span(now - (one.failing_since or now))
         part.troubles.append(
             Trouble(
-                f"The anchor {one.name} has kept no root for {length}: {one.trouble}.",
+                f"The anchor {one.name} has kept no root for {length}: {quoted(one.trouble, WORDS)}.",
                 "It is tried again by itself. See Tamper evidence in docs/operations.md.",
             )
         )

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from approvals.queries.words import WORDS
 from durable import tools
 from durable.errors import InterlockError
 from durable.models import Run
 from durable.sql import answers
 from durable.states import EffectState, RunState
+from durable.text import quoted
 
 #: What the ledger says of an effect that was not undone, in words.
 HOW = {
@@ -116,17 +118,14 @@ def standing(
 def _by_undo(undo: Mapping[str, Any], *, ended: bool) -> tuple[str, str, bool]:
     state = EffectState(undo["state"])
     if state is EffectState.APPLIED:
-        return "compensated", f"Undone, by {undo['receipt_id']}.", False
+        return "compensated", f"Undone, by {quoted(undo['receipt_id'])}.", False
     if state is EffectState.GATED:
         return "gated", "Its undo waits for people's answer.", False
     if state is EffectState.IN_DOUBT:
         return "in doubt", "Nobody can tell yet whether its undo happened; nothing goes on over that.", False
     if state is EffectState.FAILED:
-        return (
-            "failed",
-            f"The vendor refused its undo for good: {undo['failure'] or 'no reason given'}.",
-            True,
-        )
+        why = quoted(undo["failure"], WORDS) if undo["failure"] else "no reason given"
+        return "failed", f"The vendor refused its undo for good: {why}.", True
     if state in (EffectState.REJECTED, EffectState.EXPIRED, EffectState.WITHDRAWN):
         verb = {"rejected": "People said no to", "expired": "Nobody decided in time on"}
         return state.value, f"{verb.get(state.value, 'Nobody lets out any more')} its undo.", True

@@ -8,14 +8,14 @@ from typing import Any
 
 from approvals.templatetags.interlock import amount
 from durable.states import Attention, RunState, WaitKind
-from durable.text import cut
+from durable.text import quoted
 
-#: Longer texts of agents are cut where they stand in a sentence of ours.
-QUOTED = 40
-#: An id, a number or an address: one word, and never one of a language alone.
-_REFERENCE = re.compile(rf"(?=\S*[0-9@])[\w@#.+/:~-]{{1,{QUOTED}}}", re.ASCII)
-#: A quotation mark within would seem to end what is quoted.
-_INNER = dict.fromkeys(map(ord, "“”„‟«»"), "'")
+#: An error as the engine writes it down: what code or vendor said in it stands between quotation marks.
+_QUOTED = re.compile(
+    r"step \w+ (failed: \w+(: (“[^“”]*”|[^\s“”]+))?|gave up: (“[^“”]*”|[^\s“”]+))( \([\w<>]+, line \d+\))?"
+)
+#: What is told of longer words that a sentence is about.
+WORDS = 300
 _NAMED = ("order", "customer", "ticket", "charge", "to")
 
 _ENDS = {
@@ -76,15 +76,6 @@ def thing(kind: str, name: str) -> str:
     return f"{kind} {quoted(name)}"
 
 
-def quoted(text: str) -> str:
-    """What an agent, or whoever started its run, has written, within a sentence of ours: a reference as it stands, and
-    whatever else could pass for our own words between quotation marks, cut to QUOTED characters.
-    """
-    if _REFERENCE.fullmatch(text):
-        return text
-    return f"“{cut(text[: QUOTED * 8], QUOTED).translate(_INNER)}”"
-
-
 def about(values: object) -> str:
     """The same within a sentence: ` for order 8812`, ` to ada@example.org`, or nothing."""
     return for_whom(subject(values))
@@ -112,7 +103,7 @@ def why(run: Mapping[str, Any], waits: Sequence[Mapping[str, Any]], *, approved:
             return _waiting(kind, found)
     state = RunState(run["state"])
     if state is RunState.FAILED:
-        return sentence(run["error"] or "It failed")
+        return sentence(failed(run["error"]))
     if state in _ENDS:
         return _ENDS[state]
     if state is RunState.RUNNING:
@@ -126,13 +117,26 @@ def why(run: Mapping[str, Any], waits: Sequence[Mapping[str, Any]], *, approved:
     return "Suspended without an open wait; the sweeper will look at it."
 
 
+def stuck(wait: Mapping[str, Any]) -> str:
+    """Why a person must look, as an `attention` wait says it; empty where it does not."""
+    said = str((wait["detail"] or {}).get("sentence") or "")
+    return failed(said) if said and wait["name"] == Attention.RETRIES else said
+
+
+def failed(error: str) -> str:
+    """What made a step or a run fail, as it was written down: nothing that code or vendor said stands for our own."""
+    if not error or _QUOTED.fullmatch(error):
+        return error or "It failed"
+    return f"It failed: {quoted(error, WORDS)}"
+
+
 def _waiting(kind: WaitKind, waits: Sequence[Mapping[str, Any]]) -> str:
     first = waits[0]
     detail = first["detail"] or {}
     if kind is WaitKind.ATTENTION:
         if first["name"] == Attention.IN_DOUBT and first["effect__tool"]:
             return f"Nobody can tell yet whether this happened: {_effect(first)}."
-        return sentence(str(detail.get("sentence") or f"A person must look: {first['name']}"))
+        return sentence(stuck(first) or f"A person must look: {first['name']}")
     if kind is WaitKind.HOLD:
         by = f"Held by {detail['by']}" if detail.get("by") else f"Held: {first['name']}"
         return f"{by}; nothing more leaves until it is released."
@@ -144,7 +148,7 @@ def _waiting(kind: WaitKind, waits: Sequence[Mapping[str, Any]]) -> str:
         )
         return f"{what}." if len(waits) == 1 else f"{what}, and {len(waits) - 1} more."
     if kind is WaitKind.EVENT:
-        return f"It waits for the event {first['name']}."
+        return f"It waits for the event {quoted(str(first['name']))}."
     return "It sleeps until its timer is due."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -21,6 +22,8 @@ from durable.money import written
 
 register = template.Library()
 NONE = "\N{EN DASH}"
+_QUOTED = re.compile("“([^“”]*)”")
+_UNPROVEN = "Quoted from outside, unproven"
 
 
 @register.simple_tag
@@ -159,6 +162,21 @@ def visible(value: object) -> SafeString:
 def visible_lines(value: object) -> SafeString:
     """The same for text of several lines, whose breaks are kept."""
     return _drawn(text_view.pieces(str(value), lines=True), "lines")
+
+
+@register.filter
+def told(value: object) -> SafeString:
+    """A sentence of ours: what it quotes from outside (`durable.text.quoted`) is drawn as foreign, all else as ours."""
+    parts = enumerate(_QUOTED.split(str(value)))
+    return format_html_join(
+        "", "{}", ((foreign(part) if place % 2 else visible(part),) for place, part in parts if part)
+    )
+
+
+@register.filter
+def foreign(value: object) -> SafeString:
+    """Words of an agent, a tool, a vendor or a person among ours: between quotation marks, and marked as unproven."""
+    return format_html('<q class="foreign" title="{}">“{}”</q>', _UNPROVEN, visible(value))
 
 
 @register.filter

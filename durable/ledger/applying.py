@@ -15,6 +15,7 @@ from durable.models import Effect, Run, Sealed
 from durable.money import to_minor
 from durable.sql import answer
 from durable.states import EFFECT_MOVES, EffectState, EventKind
+from durable.text import quoted
 from durable.transitions import Claim
 from durable.vendor import Receipt
 
@@ -99,7 +100,7 @@ def _execute(sql: str, values: dict[str, Any], proof: Sealed) -> Settled | None:
     except IntegrityError as error:
         if "receipt_once" not in str(error):
             raise
-        raise ReceiptTaken(f"receipt {values['receipt']} belongs to another effect") from error
+        raise ReceiptTaken(f"receipt {quoted(str(values['receipt']))} belongs to another effect") from error
     if row is None:
         return None
     event_id, *columns = row

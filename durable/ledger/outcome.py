@@ -18,7 +18,7 @@ from durable.ledger.record import give_back
 from durable.models import Effect, EventDetail, LedgerEvent, Run, Wait
 from durable.models.fields import Clock
 from durable.states import UNSETTLED, Attention, EffectState, EventKind, WaitKind, WaitState
-from durable.text import cut, mend
+from durable.text import cut, mend, quoted
 from durable.transitions import Claim, close_wait, hold_claim, lock_run, move_effect
 from durable.vendor import Receipt
 
@@ -204,10 +204,9 @@ def _key(run: Run) -> bytes | None:
 
 def _alarm(run: Run, effect: Effect, receipt_id: str) -> None:
     """A receipt that contradicts what the effect was settled with: money may have moved twice, or after a no."""
-    known = f"its receipt is {effect.receipt_id}" if effect.receipt_id else f"it is {effect.state}"
-    sentence = (
-        f"The vendor has answered {effect.key} late with {receipt_id}, but {known}: look what really moved."
-    )
+    known = f"its receipt is {quoted(effect.receipt_id)}" if effect.receipt_id else f"it is {effect.state}"
+    late = f"The vendor has answered {effect.key} late with {quoted(receipt_id)}"
+    sentence = f"{late}, but {known}: look what really moved."
     waits.open_attention(run, Attention.CONFLICT, sentence, effect=effect, evidence={"alarm": True})
 
 

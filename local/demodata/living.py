@@ -65,7 +65,7 @@ def stuck(story: Story) -> None:
     ticket = desk.ticket(story)
     desk.begin(story, ticket)
     story.claim()
-    story.note_wait(tries(story, "step triage failed: CannotSay: the shop does not answer"))
+    story.note_wait(tries(story, "step triage failed: CannotSay: “the shop does not answer”"))
 
 
 def held(story: Story) -> None:

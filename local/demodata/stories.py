@@ -218,7 +218,7 @@ def charged_back(story: Story) -> None:
     act.failed("charge_already_refunded", "The charge has been refunded already.")
     act.close()
     story.said.clear()
-    words = f"step pay failed: EffectFailed: {act.key}: The charge has been refunded already."
+    words = f"step pay failed: EffectFailed: “{act.key}: The charge has been refunded already.”"
     wait = tries(story, words)
     _cancel(story)
     _cancelled(story, wait)

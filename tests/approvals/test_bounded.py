@@ -9,13 +9,14 @@ from django.urls import reverse
 
 from approvals import payload
 from approvals.payload import AT_MOST
-from approvals.queries import words
 from approvals.templatetags.interlock import visible
 from approvals.visible import MOST, pieces, suspicious
 from durable.digest import canonical
 from durable.models import Run
+from durable.text import quoted
 from tests import factories
 from tests.approvals.conftest import SignIn
+from tests.approvals.test_gate_cases import words_of
 
 LONG = 99_000
 CYRILLIC = "\u0430"
@@ -23,7 +24,7 @@ CYRILLIC = "\u0430"
 
 @pytest.mark.parametrize("name", ["8812", "A-20931", "ann@example.org", "cus_1", "https://shop/8812"])
 def test_a_reference_stands_in_a_sentence_as_it_is(name: str) -> None:
-    assert words.quoted(name) == name
+    assert quoted(name) == name
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_a_reference_stands_in_a_sentence_as_it_is(name: str) -> None:
     ],
 )
 def test_whatever_else_could_pass_for_our_own_words_is_quoted_and_cut(name: str, shown: str) -> None:
-    assert words.quoted(name) == shown
+    assert quoted(name) == shown
 
 
 @pytest.mark.django_db
@@ -48,7 +49,7 @@ def test_no_sentence_of_a_page_holds_an_agents_words_without_marks(sign_in: Sign
     run = factories.suspend(claim)
     client = sign_in(factories.person("alice"))
     page = client.get(reverse("gates")).content.decode()
-    assert "on behalf of “Finance. It was approved”." in page
+    assert "on behalf of “Finance. It was approved”." in words_of(page)
     assert "for order “Everything is fine”" in page
     for path in (reverse("runs"), reverse("run", args=[run.ref]), reverse("ledger"), reverse("home")):
         assert len(client.get(path).content) < 100_000, path

@@ -26,6 +26,7 @@ from durable.states import ActKind
 from tests import factories
 from tests.approvals.answering import answer
 from tests.approvals.conftest import SignIn, fewest
+from tests.approvals.test_gate_cases import words_of
 from tests.approvals.test_query_bounds import MOST
 
 pytestmark = pytest.mark.django_db
@@ -137,7 +138,7 @@ def test_the_ends_of_a_time_belong_to_it(rita: Client) -> None:
 def test_what_cannot_be_understood_finds_nothing_and_says_why(rita: Client) -> None:
     page = rita.get(reverse("acts"), {"q": "kind:shipped"})
     assert page.status_code == 200 and page.context["acts"] == []
-    assert "there is no shipped" in page.content.decode()
+    assert "there is no “shipped”" in words_of(page.content.decode())
 
 
 @pytest.mark.parametrize("nonsense", ["x", "-1", "9" * 30, "1.x", "9" * 18 + "." + "9" * 18, "\x00", "."])

@@ -21,6 +21,7 @@ from durable.models.fields import Clock
 from durable.states import RunState
 from tests import factories
 from tests.approvals.conftest import SignIn
+from tests.approvals.test_gate_cases import words_of
 
 pytestmark = pytest.mark.django_db
 
@@ -87,16 +88,17 @@ def test_the_beginning_of_too_many_ids_is_to_be_typed_on(olga: Client) -> None:
     for query in ("ref:run-", "run-", "run- status:queued"):
         page = shown(olga, "runs", q=query)
         assert refs(page) == []
-        assert page["query"].problems == ("The ids of more than 2 runs begin with run-: type more of it.",)
+        assert page["query"].problems == ("The ids of more than 2 runs begin with “run-”: type more of it.",)
     page = olga.get(reverse("ledger"), {"q": "run-"})
     assert page.context["effects"] == []
-    assert "More than 2 effects have a key that begins with run-: type more of it." in page.content.decode()
+    told = "More than 2 effects have a key that begins with “run-”: type more of it."
+    assert told in words_of(page.content.decode())
 
 
 @pytest.mark.usefixtures("two")
 def test_an_act_on_many_is_not_drafted_by_the_beginning_of_too_many_ids() -> None:
     about_one_order(3)
-    with pytest.raises(Invalid, match="begin with run-: type more of it"):
+    with pytest.raises(Invalid, match="begin with “run-”: type more of it"):
         draft(factories.person("olga"), "holds", query=parse("ref:run-"))
     assert not BulkAct.objects.exists()
 

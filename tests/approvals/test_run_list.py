@@ -20,6 +20,7 @@ from durable.models.fields import Clock
 from durable.states import RunState
 from tests import factories
 from tests.approvals.conftest import SignIn
+from tests.approvals.test_gate_cases import words_of
 
 pytestmark = pytest.mark.django_db
 
@@ -130,7 +131,7 @@ def test_a_query_with_a_mistake_lists_nothing_and_says_what_is_wrong(olga: Clien
     page = olga.get(reverse("runs"), {"q": "status:stuck older-than:soon"})
     assert page.status_code == 200 and page.context["runs"] == []
     body = page.content.decode()
-    assert "older-than: must be like 30m, 4h or 2d, not soon." in body
+    assert "older-than: must be like 30m, 4h or 2d, not “soon”." in words_of(body)
     assert 'value="status:stuck older-than:soon"' in body and 'aria-invalid="true"' in body
 
 

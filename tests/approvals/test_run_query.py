@@ -36,11 +36,11 @@ def test_a_query_is_read_as_it_is_meant(text: str, found: RunQuery) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("older-than:soon", "older-than: must be like 30m, 4h or 2d, not soon."),
+        ("older-than:soon", "older-than: must be like 30m, 4h or 2d, not “soon”."),
         ("older-than:999999w", "older-than: must be like 30m, 4h or 2d, not 999999w."),
-        ("from:soon", "from: must be like 2026, 2026-03, 2026-03-09 or today, not soon."),
-        ("status:foo", "status: there is no foo; it is one of stuck, waiting"),
-        ("status:,", "status: there is no ,;"),
+        ("from:soon", "from: must be like 2026, 2026-03, 2026-03-09 or today, not “soon”."),
+        ("status:foo", "status: there is no “foo”; it is one of stuck, waiting"),
+        ("status:,", "status: there is no “,”;"),
         (
             "owner:me",
             "Runs are not found by owner:. Use status, agent, subject, older-than, from, to or ref.",

@@ -15,6 +15,7 @@ from durable.models import LedgerEvent, StatementRequest, Unexplained
 from tests import factories
 from tests.approvals import stated
 from tests.approvals.conftest import SignIn
+from tests.approvals.test_gate_cases import words_of
 
 pytestmark = pytest.mark.django_db
 
@@ -113,8 +114,8 @@ def test_what_could_not_be_made_says_why_and_when_it_is_tried_again(rita: Client
     day = f"{asked.start.day} {asked.start:%b %Y}"
     assert f"The statement of {day} could not be made." in page(rita, "statement", asked.pk)
     assert "Stripe answered 503" in page(rita, "statements")
-    sentence = f"The statement of Stripe for {day} could not be made: Stripe answered 503"
-    assert sentence in page(sign_in(factories.person("olga")), "system")
+    sentence = f"The statement of Stripe for {day} could not be made: “Stripe answered 503”"
+    assert sentence in words_of(page(sign_in(factories.person("olga")), "system"))
 
 
 def test_somebody_asks_for_a_statement_from_the_page_and_the_log_knows(

@@ -121,7 +121,7 @@ def test_a_part_that_does_not_answer_is_shown_as_failing_beside_the_others(
 
 def test_a_stop_order_stands_on_the_page_with_who_and_why() -> None:
     Stop.objects.create(scope="tool", name="refund", actor="nadia", reason="vendor pays twice")
-    assert "A stop order of nadia lets nothing of tool refund out: vendor pays twice" in sentences()
+    assert "A stop order of nadia lets nothing of tool “refund” out: “vendor pays twice”" in sentences()
 
 
 def test_roots_that_nobody_makes_and_anchors_that_fail_are_told_in_words() -> None:
@@ -135,7 +135,7 @@ def test_roots_that_nobody_makes_and_anchors_that_fail_are_told_in_words() -> No
     told = {one.sentence: one.todo for one in system.overview(now)["troubles"]}
     late = "For 2 h no root has been made over new events."
     assert "INTERLOCK_SIGN_KEY" in told[late]
-    failing = "The anchor file has kept no root for 2 h: the file of roots can't be written: disk full."
+    failing = "The anchor file has kept no root for 2 h: “the file of roots can't be written: disk full”."
     assert "tried again by itself" in told[failing]
     Mark.objects.create(last=10**9, transaction=1)
     told = {one.sentence: one.todo for one in system.overview(now)["troubles"]}

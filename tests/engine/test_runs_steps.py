@@ -37,7 +37,7 @@ def test_a_failing_step_is_executed_again_after_longer_and_longer_pauses() -> No
     assert pauses(run) == [2, 4, 8, 16]
     wait = Wait.objects.get(run=run)
     assert (run.state, wait.name) == (RunState.SUSPENDED, "retries spent")
-    assert wait.detail["sentence"].startswith("step fail failed: ValueError: no luck (fail, line ")
+    assert wait.detail["sentence"].startswith("step fail failed: ValueError: “no luck” (fail, line ")
     assert list(run.attempts.order_by("number").values_list("how", flat=True)) == ["retrying"] * 4 + [
         "suspended"
     ]
@@ -102,7 +102,7 @@ def test_a_hanging_step_is_interrupted() -> None:
 
     run = agents.run_of(hang)
     pauses(run)
-    assert "StepTimeout: step hang ran past its limit" in Wait.objects.get(run=run).detail["sentence"]
+    assert "StepTimeout: “step hang ran past its limit" in Wait.objects.get(run=run).detail["sentence"]
 
 
 def test_a_step_that_swallows_its_alarm_hears_it_again() -> None:
@@ -190,7 +190,7 @@ def test_giving_up_fails_the_run_with_the_agents_own_words() -> None:
     run = desk.drive(agents.run_of(give))
     assert run.state == RunState.FAILING
     desk.drive(run)
-    assert (run.state, run.error) == (RunState.FAILED, "the order was cancelled")
+    assert (run.state, run.error) == ("failed", "step give gave up: “the order was cancelled”")
     assert [event.kind for event in journal.events(run.ref)][-1] == "run failed"
 
 
@@ -243,7 +243,7 @@ def test_a_state_that_can_not_be_stored_fails_the_step_and_names_the_place(what:
 
     run = desk.drive(agents.run_of(soil))
     assert run.state == RunState.SUSPENDED
-    assert "Invalid: state.found" in Wait.objects.get(run=run).detail["sentence"]
+    assert "Invalid: “state.found" in Wait.objects.get(run=run).detail["sentence"]
 
 
 def test_half_an_emoji_from_outside_is_stored_with_a_mark_and_loses_nothing() -> None:
