@@ -14,6 +14,13 @@ from durable.models import Effect
 from durable.sql import answers, count
 
 _GATES = "SELECT id FROM approvals_gate WHERE effect_id = ANY(%(effects)s::bigint[])"
+#: What every round has shown, and what those who decided said. A box is never deleted, only emptied.
+_EMPTY = """
+UPDATE durable_sealed SET box = ''::bytea WHERE id IN (
+    SELECT payload_id FROM approvals_gate WHERE id = ANY(%(gates)s::bigint[])
+    UNION SELECT sealed_id FROM approvals_decision WHERE gate_id = ANY(%(gates)s::bigint[])
+)
+"""
 _DECISIONS = "DELETE FROM approvals_decision WHERE gate_id = ANY(%(gates)s::bigint[])"
 _GONE = "DELETE FROM approvals_gate WHERE id = ANY(%(gates)s::bigint[])"
 
@@ -34,10 +41,12 @@ def runs(text: str, since: datetime) -> QuerySet[Effect, int]:
 
 
 def let_go(effects: list[int]) -> None:
-    """Delete the gates and decisions of effects that go with their period, in the caller's transaction.
+    """Delete the gates and decisions of effects that go with their period, in the caller's transaction, and empty what
+    was sealed for them.
 
     The database lets a decision go of which no event of the ledger speaks any more, and no other.
     """
     gates = {"gates": [pk for (pk,) in answers(_GATES, {"effects": effects})]}
+    count(_EMPTY, gates)
     count(_DECISIONS, gates)
     count(_GONE, gates)

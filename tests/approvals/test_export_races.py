@@ -74,6 +74,19 @@ def test_an_export_is_made_by_one_worker_however_many_are_told(told: list[int], 
     assert [one.name for one in folder.iterdir()] == [export.file]
 
 
+def test_for_somebody_who_has_lost_the_right_before_it_is_begun_nothing_is_read(
+    told: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rita = factories.person("rita")
+    export = orders.order(rita, "ledger", "", "csv")
+    rita.groups.clear()
+    begun: list[int] = []
+    monkeypatch.setattr(making, "make", lambda export, *_: begun.append(export.pk))
+    work.carry_on(export.pk)
+    export.refresh_from_db()
+    assert (export.state, begun) == ("failed", []) and "right to take files out" in export.words
+
+
 def test_one_whose_maker_is_switched_off_while_it_is_made_leaves_no_file(
     told: list[int], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,8 +17,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from approvals.models import Decision, Gate
-from durable import holds, indexing, retention, summary
-from durable.models import Effect, LedgerEvent, RetentionPolicy, Root, Run, Subject, SubjectName
+from durable import holds, indexing, retention, summary, vault
+from durable.models import Effect, LedgerEvent, RetentionPolicy, Root, Run, Sealed, Subject, SubjectName
 from durable.models.fields import Clock
 from durable.retention import passes, periods
 from durable.roots import bundle, standalone
@@ -97,6 +97,15 @@ def test_what_is_too_old_goes_in_whole_periods_and_what_is_left_verifies(ledger:
     root_and_keep()
     assert found() == []
     assert periods.gone() == cut["gone"]
+
+
+def test_what_was_sealed_for_it_is_emptied_whoever_has_destroyed_its_key(ledger: tuple[Gate, Gate]) -> None:
+    run = ledger[0].effect.run
+    vault.destroy(run)  # as an erasure does, which leaves the boxes that nobody can open
+    assert Sealed.objects.filter(run=run).exclude(box=b"").exists()
+    assert passes.daily().effects == 2
+    assert Sealed.objects.filter(run=run).exists()
+    assert not Sealed.objects.filter(run=run).exclude(box=b"").exists()
 
 
 def test_search_and_sums_no_longer_know_what_has_gone(ledger: tuple[Gate, Gate]) -> None:

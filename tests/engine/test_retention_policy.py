@@ -11,7 +11,17 @@ from django.db import IntegrityError, connection, transaction
 
 from durable import holds, retention, steering, vault
 from durable.errors import Conflict, Invalid
-from durable.models import Checkpoint, Frozen, LedgerEvent, Message, RetentionPolicy, Run, Sealed, SealKey
+from durable.models import (
+    Checkpoint,
+    Effect,
+    Frozen,
+    LedgerEvent,
+    Message,
+    RetentionPolicy,
+    Run,
+    Sealed,
+    SealKey,
+)
 from durable.models.fields import Clock
 from durable.retention import kinds, pruning, survey, terms
 from durable.retention.terms import Terms
@@ -129,6 +139,21 @@ def test_an_ended_run_with_an_effect_of_unknown_fate_keeps_everything() -> None:
     assert retention.prune() == retention.Pruned()
     (line, *_) = [one for one in survey.look(Terms()).lines if one.kind == "frozen"]
     assert (line.rows, line.unknown) == (0, 1)
+
+
+@pytest.mark.parametrize("why", ["in doubt", "held", "under way"])
+def test_what_must_stay_by_the_time_of_its_bite_stays_though_it_was_due_before(why: str) -> None:
+    run = desk.drive(agents.start("Walker"))
+    desk.time_passes(days=30)
+    assert retention.prunable().get().pk == run.pk
+    if why == "held":
+        holds.set_on_run(run.ref, actor="rita", reason="a claim")
+    elif why == "in doubt":
+        Effect.objects.filter(run=run).update(state="in doubt")
+    else:
+        Run.objects.filter(pk=run.pk).update(state=RunState.QUEUED.value)
+    assert pruning._bite(run.ref, "tests", "because", None) == retention.Pruned()
+    assert Checkpoint.objects.filter(run=run).count() == run.version
 
 
 def test_a_dry_run_says_what_then_goes_and_what_is_held() -> None:
