@@ -9,12 +9,14 @@ from typing import Any
 import psycopg
 import pytest
 from django.contrib.auth.models import User
+from django.urls import reverse
 
 from approvals.exports import making, orders, work
 from approvals.models import Export
 from approvals.states import ExportState
 from durable.errors import Conflict
 from tests import factories
+from tests.approvals.conftest import SignIn
 from tests.engine.rooted import url
 from tests.together import at_once
 
@@ -39,6 +41,28 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(orders, "announce", hear)
     return heard
+
+
+@pytest.mark.parametrize("what", ["", "manifest"])
+def test_a_link_to_somebody_elses_export_is_to_nothing_whoever_follows_it(
+    told: list[int], folder: Path, sign_in: SignIn, what: str
+) -> None:
+    """The numbers are easy to guess; so is one that a colleague has passed on, with every right to an own one."""
+    rita, ada = factories.person("rita"), factories.person("ada")
+    factories.gate()
+    mine, running = orders.order(rita, "ledger", "", "csv"), orders.order(rita, "ledger", "tool:pay", "csv")
+    work.carry_on(mine.pk)
+    mine.refresh_from_db()
+    others = sign_in(ada)
+    for name, number in (("downloads", mine.pk), ("deletions", mine.pk), ("stops", running.pk)):
+        answer = others.post(reverse(f"export-{name}", args=[number]), {"what": what})
+        nothing = others.post(reverse(f"export-{name}", args=[999_999]), {"what": what})
+        assert (answer.status_code, nothing.status_code) == (404, 404)
+        assert mine.file not in answer.content.decode()
+    assert sorted(Export.objects.values_list("state", flat=True)) == ["asked", "made"]
+    assert (folder / mine.file).exists()
+    own = sign_in(rita).post(reverse("export-downloads", args=[mine.pk]), {"what": what})
+    assert own.status_code == 200 and len(own.getvalue()) > 100
 
 
 def test_two_clicks_ask_for_one_file_and_its_worker_is_told_when_it_is_there(told: list[int]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
@@ -13,7 +15,7 @@ from django.db import transaction
 from durable.errors import Conflict
 from durable.models import Effect, Explanation, LedgerEvent, StatementRequest, VendorStatement
 from durable.vendor import Receipt
-from durable.vendor_statements import explaining, listing, making, requests
+from durable.vendor_statements import accounts, explaining, listing, making, requests
 from tests.engine import stated
 from tests.engine.stated import ACTOR, DAY, found, midnight, noon, past_us, receipt, refunded, statement, sums
 from tests.together import at_once
@@ -79,6 +81,29 @@ def test_an_amount_that_no_minor_units_tell_is_equal_to_none_of_ours(
     run = refunded(vendor, noon())
     listed(monkeypatch, Receipt(receipt(run), says, "EUR", at=noon()))
     assert found(statement()) == [("amounts differ", receipt(run), 4000, None)]
+
+
+def test_what_moved_by_the_event_counts_and_not_what_was_let_out(
+    vendor: Vendor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = refunded(vendor, noon())  # the event that has the receipt says 40.00
+    Effect.objects.filter(run=run).update(amount_minor=5_000)
+    listed(monkeypatch, Receipt(receipt(run), Decimal("40.00"), "EUR", at=noon()))
+    assert sums(statement()) == {("in both", "EUR"): (1, 4000, 1, 4000)}
+    listed(monkeypatch)
+    assert found(statement()) == [("in the ledger alone", receipt(run), 4000, None)]
+
+
+def test_a_newer_statement_of_fewer_tools_takes_over_nothing(
+    vendor: Vendor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past_us(vendor, noon())
+    first, account = statement(), accounts.account("stripe")
+    another = copy(account.tools[0])
+    another.name = "another"
+    monkeypatch.setattr(making, "account_of", lambda *_: replace(account, tools=(another,)))
+    second = statement()
+    assert stated.unexplained() == {first.pk: 1, second.pk: 1}
 
 
 def test_the_receipt_of_another_vendors_act_is_no_match(
