@@ -157,7 +157,9 @@ def test_a_period_stays_that_something_still_stands_on(ledger: tuple[Gate, Gate]
     assert Effect.objects.count() == 3
 
 
-@pytest.mark.parametrize("why", ["a fork has been retried", "it is kept for ever", "it is kept longer"])
+@pytest.mark.parametrize(
+    "why", ["a fork has been retried", "held", "under way", "it is kept for ever", "it is kept longer"]
+)
 def test_what_was_cut_stays_where_it_is_kept_again(
     ledger: tuple[Gate, Gate], monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
@@ -172,6 +174,11 @@ def test_what_was_cut_stays_where_it_is_kept_again(
                 "UPDATE durable_sealkey SET wrapped = 'a key', destroyed_at = NULL WHERE run_id = %s",
                 [ledger[0].effect.run_id],
             )
+    elif why == "held":
+        holds.set_on_run(ledger[0].effect.run.ref, actor="rita", reason="a claim")
+        before += 1  # the act of it
+    elif why == "under way":
+        Run.objects.filter(pk=ledger[0].effect.run_id).update(state=RunState.SUSPENDED.value)
     else:
         longer = None if why == "it is kept for ever" else 2_500
         RetentionPolicy.objects.create(
