@@ -104,7 +104,7 @@ class _Parts:
         if query[RECEIPT]:
             self.lists.append((Effect.objects.filter(bearing([query[RECEIPT]])), "pk"))
         if query[KEY]:
-            self._keyed(query[KEY])
+            self._keyed(query[KEY], *pages.few(_run_of(query[KEY])))
         if query.amounts is not None:
             self.lists.append((Effect.objects.filter(_amounts(query) & _between(query)), "pk"))
         if query.text:
@@ -123,8 +123,8 @@ class _Parts:
             found = found.filter(pk__in=one.order_by().values(column))
         return found
 
-    def _keyed(self, beginning: str) -> None:
-        found = _keyed(beginning)
+    def _keyed(self, beginning: str, runs: list[int] | None) -> None:
+        found = _keyed(beginning, runs)
         if found is None:
             self.problems.append(
                 f"More than {pages.COUNTED:,} effects have a key that begins with {quoted(beginning)}:"
@@ -134,11 +134,11 @@ class _Parts:
 
     def _called(self, text: str) -> None:
         """What a free text names: a key or how it begins, a receipt, a subject; else a part of a name."""
-        self._keyed(text)
-        (named,) = self.ids[-1:]
-        proven, about = pages.few(
-            (Effect.objects.filter(bearing([text])), "pk"), _about(subjects.hashes(text))
+        runs, proven, about = pages.few(
+            _run_of(text), (Effect.objects.filter(bearing([text])), "pk"), _about(subjects.hashes(text))
         )
+        self._keyed(text, runs)
+        (named,) = self.ids[-1:]
         if about is None:
             more, column = _about(subjects.hashes(text))
             either = Q(pages.Among("pk", [*named, *(proven or [])])) | Q(
@@ -167,15 +167,19 @@ def _about(hashes: Sequence[str]) -> tuple[QuerySet[Any, Any], str]:
     return Subject.objects.filter(hash__in=list(hashes)), "effect_id"
 
 
-def _keyed(beginning: str) -> list[int] | None:
-    """Effects by the beginning of their key, which begins with their run's ref and a colon; None for too many."""
+def _run_of(beginning: str) -> tuple[QuerySet[Any, Any], str]:
+    """The runs whose effects' keys may begin so: a key begins with its run's ref and a colon."""
     ref, colon, _ = beginning.partition(":")
-    (of,) = pages.few(
-        (Run.objects.filter(ref=ref) if colon else Run.objects.filter(ref__startswith=ref), "pk")
+    return Run.objects.filter(ref=ref) if colon else Run.objects.filter(ref__startswith=ref), "pk"
+
+
+def _keyed(beginning: str, runs: list[int] | None) -> list[int] | None:
+    """Effects of these runs by the beginning of their key; None for too many."""
+    if not runs:
+        return runs
+    (found,) = pages.few(
+        (Effect.objects.filter(pages.Among("run_id", runs), key__startswith=beginning), "pk")
     )
-    if not of:
-        return of
-    (found,) = pages.few((Effect.objects.filter(pages.Among("run_id", of), key__startswith=beginning), "pk"))
     return found
 
 

@@ -124,7 +124,9 @@ def of_effects(ids: Iterable[int]) -> dict[int, str]:
     """
     found: dict[int, str] = {}
     keys: dict[str, bytes] = {}
-    for id, wrapped, ref, digest, box, gone, told in answers(_OF_EFFECTS, {"ids": list(ids), "most": _LONG}):
+    asked = list(ids)
+    rows = answers(_OF_EFFECTS, {"ids": asked, "most": _LONG}) if asked else []
+    for id, wrapped, ref, digest, box, gone, told in rows:
         hashes = json.loads(told) if told else {}
         if wrapped is None:
             found[id] = erased(gone) if hashes else ""

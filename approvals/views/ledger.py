@@ -30,8 +30,9 @@ def ledger(request: SignedIn) -> HttpResponse:
     search = searching.look_up(parse(asked(request), now, subjects.kinds()), position)
     after, before = (pages.cursor(request.GET.get(name)) for name in ("after", "before"))
     context = effects.listing(effects.shown(search, after=after, before=before))
-    # What was erased is still found by its whole name; where nothing is found, nothing was erased.
-    context["erased"] = erasures.of_query(search.query) if context["effects"] else []
+    # What was erased is still found by its whole name; where nothing is, or a part of one, nothing was erased.
+    whole = context["effects"] and not search.about
+    context["erased"] = erasures.of_query(search.query) if whole else []
     context |= {"version": version, "now": now} | _around(request, search)
     return htmx.page(request, "approvals/ledger.html", context, fragment="rows")
 

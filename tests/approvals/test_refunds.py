@@ -39,6 +39,7 @@ ZONES = {"30d": "UTC", "90d": "Asia/Kolkata", "1y": "America/St_Johns", "all": "
 
 def test_marks_add_up_to_the_rows_and_lead_to_them(reader: Client) -> None:
     for period, zone in ZONES.items():
+        assert reader.post(reverse("time-zone-choices"), {"zone": zone}).status_code == 303
         with timezone.override(zone):
             _adds_up(reader, period)
 
