@@ -12,6 +12,7 @@ from pathlib import Path
 SUPERUSER, OWNER, APPLICATION = "interlock_admin", "interlock_owner", "interlock_app"
 #: The keys of 32 bytes: what seals, what hashes, what signs.
 KEYS = ("INTERLOCK_SEAL_KEY", "INTERLOCK_HASH_KEY", "INTERLOCK_SIGN_KEY")
+FILE = "secrets.json"
 #: What the product's own processes are given of the secrets.
 GIVEN = ("DJANGO_SECRET_KEY", *KEYS)
 
@@ -37,7 +38,7 @@ def write_private(file: Path, text: str) -> None:
 
 def load(folder: Path) -> dict[str, str]:
     """The folder's secrets by name, made on the first call. Losing the file loses what is sealed under them."""
-    file = folder / "secrets.json"
+    file = folder / FILE
     found: dict[str, str] = json.loads(file.read_text()) if file.exists() else {}
     wanted = {name: secrets.token_urlsafe(24) for name in (SUPERUSER, OWNER, APPLICATION, "broker")}
     wanted |= {"DJANGO_SECRET_KEY": secrets.token_urlsafe(48), "demo": secrets.token_urlsafe(9)}

@@ -52,11 +52,17 @@ class Postgres:
         """The address for one of the three roles, password included."""
         return f"postgresql://{role}:{self.secrets[role]}@127.0.0.1:{self.port}/{name}"
 
-    def start(self) -> None:
-        """Make the cluster if there is none, start it, and have the roles and the database in place."""
+    def start(self, pattern: Path | None = None) -> None:
+        """Make the cluster if there is none, start it, and have the roles and the database in place.
+
+        Where there is a `pattern`, the data folder of one that was stopped, it is made as a copy of that. The password
+        of the superuser must be the same.
+        """
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._own(self.home)
         programs = binaries.within_reach(binaries.postgres(), self.user, self.home)
+        if pattern is not None and pattern.exists():
+            subprocess.run(["cp", "-a", pattern, self.data], check=True)
         self._make(programs)
         clear_stale(self.data)
         for last in (False, False, True):

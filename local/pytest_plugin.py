@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from local import bytecode, keys
-from local.throwaway import ThrowAway
+from local.throwaway import PATTERN, ThrowAway
 
 #: In the environment of xdist's workers: the superuser's address, which the controller has found.
 SHARED = "INTERLOCK_TEST_SERVICES"
@@ -44,6 +46,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
         services = ThrowAway.start(fsync=early_config.known_args_namespace.fsync)
         _Session.services = services
         os.environ.update(services.settings(database="tests_main", number=15))
+        os.environ[PATTERN] = str(_with_the_keys_of(services))
         os.environ[SHARED] = json.dumps(
             {
                 "admin": services.postgres.url(keys.SUPERUSER, "{}"),
@@ -59,6 +62,14 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
         os.environ["CELERY_BROKER_URL"] = shared["broker"] + str(int(worker.removeprefix("gw")) % 15)
     os.environ["STATIC_HASHED"] = "false"
     yield
+
+
+def _with_the_keys_of(services: ThrowAway) -> Path:
+    """Where a test's own database is copied from: what is sealed in it, the tests' own processes can open."""
+    folder = services.folder / "pattern"
+    folder.mkdir(mode=0o700)
+    shutil.copy(services.folder / keys.FILE, folder)
+    return folder
 
 
 def pytest_unconfigure() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -16,6 +17,10 @@ from local import bytecode, keys
 from local.broker import Broker
 from local.postgres import DATABASE, Postgres
 
+ROOT = Path(__file__).resolve().parent.parent
+#: In the environment: the folder of what one process makes and others copy; see `copying`.
+PATTERN = "INTERLOCK_PATTERN"
+
 
 @dataclass
 class ThrowAway:
@@ -27,19 +32,60 @@ class ThrowAway:
 
     @classmethod
     def start(cls, *, fsync: bool = False) -> ThrowAway:
-        """Both services, up and answering. Call it from the main thread: they die with it."""
+        """Both services, up and answering, the database empty. Call it from the main thread: they die with it."""
+        return cls._started(fsync, None)
+
+    @classmethod
+    def migrated(cls, *, fsync: bool = False) -> ThrowAway:
+        """The same with the tables made: here, or by the first of all within `copying`, for the others to copy."""
+        folder = os.environ.get(PATTERN)
+        if folder:
+            return cls._started(fsync, cls._pattern(Path(folder)))
+        found = cls.start(fsync=fsync)
+        try:
+            found._migrate()
+        except BaseException:
+            found.stop()
+            raise
+        return found
+
+    @classmethod
+    def _started(cls, fsync: bool, pattern: Path | None) -> ThrowAway:
         folder = keys.private_folder(Path(tempfile.mkdtemp(prefix="interlock-")))
+        if pattern is not None:
+            shutil.copy(pattern / keys.FILE, folder)  # its passwords stand in the database
         secrets = keys.load(folder)
         found = cls(
             folder, Postgres(folder, secrets, throw_away=not fsync), Broker(folder, secrets, throw_away=True)
         )
         try:
-            found.postgres.start()
+            found.postgres.start(pattern and pattern / "data")
             found.broker.start()
         except BaseException:
             found.stop()
             raise
         return found
+
+    @classmethod
+    def _pattern(cls, folder: Path) -> Path:
+        """The folder with the data of a database that has its tables. Whoever comes first makes it, and others wait."""
+        data = folder / "data"
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not data.exists():
+                made = cls._started(False, folder)
+                try:
+                    made._migrate()
+                    made.postgres.stop()
+                    subprocess.run(["cp", "-a", made.postgres.data, folder / "copy"], check=True)
+                    (folder / "copy").rename(data)
+                finally:
+                    made.stop()
+        return folder
+
+    def _migrate(self) -> None:
+        words = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+        subprocess.run(words, cwd=ROOT, env={**os.environ, **self.settings()}, check=True)
 
     def settings(self, *, database: str = DATABASE, number: int = 0) -> dict[str, str]:
         """What the environment must say for a process that uses them: `number` is the broker's database, 0 to 15."""
@@ -66,15 +112,25 @@ def services() -> Iterator[None]:
     if os.environ.get("DATABASE_URL"):
         yield
         return
-    root = Path(__file__).resolve().parent.parent
     with bytecode.shared():
-        found = ThrowAway.start()
+        found = ThrowAway.migrated()
         before = dict(os.environ)
         os.environ.update(found.settings())
         try:
-            subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=root, check=True)
             yield
         finally:
             os.environ.clear()
             os.environ.update(before)
             found.stop()
+
+
+@contextmanager
+def copying() -> Iterator[None]:
+    """For a block, whatever this process and its children start as `migrated` has its tables made once, and copied."""
+    with tempfile.TemporaryDirectory(prefix="interlock-pattern-") as folder:
+        keys.load(Path(folder))
+        os.environ[PATTERN] = folder
+        try:
+            yield
+        finally:
+            del os.environ[PATTERN]

@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -47,10 +46,9 @@ class Figures:
 
 def measure() -> list[Figures]:
     """Start services, a vendor and a worker, drive a run in each mode, and return the figures of each lap."""
-    services = ThrowAway.start(fsync=True)
+    services = ThrowAway.migrated(fsync=True)
     try:
         os.environ.update(services.settings(), DJANGO_SETTINGS_MODULE="durable.settings", LOG_LEVEL="WARNING")
-        subprocess.run([sys.executable, "manage.py", "migrate", "--verbosity", "0"], check=True)
         with psycopg.connect(services.postgres.url(SUPERUSER), autocommit=True) as admin:
             admin.execute(f"ALTER ROLE {APPLICATION} SET log_statement = 'all'".encode())
         with stage(INTERLOCK_AGENTS="proof.cost_agent") as on:

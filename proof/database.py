@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +27,6 @@ from local.postgres import kill_all
 from local.throwaway import ThrowAway
 from proof.acknowledging import KINDS, LAZY, aimed, client, doomed
 from proof.report import Row, Say
-from proof.stage import Stage
 
 #: Where a doomed client kills the server, in turn: before and after the commit of each kind.
 POINTS = tuple(
@@ -146,12 +144,8 @@ def prove(say: Say, *, kills: int) -> list[Row]:
 @contextmanager
 def _server() -> Iterator[Server]:
     """A server that waits for the disk, as in production, with the tables made."""
-    services = ThrowAway.start(fsync=True)
+    services = ThrowAway.migrated(fsync=True)
     try:
-        migrating = Stage(services.folder, services.settings())
-        child = migrating.start((sys.executable, "manage.py", "migrate", "--verbosity", "0"))
-        if child.wait(_PATIENCE):
-            raise RuntimeError(f"the tables could not be made:\n{migrating.said()}")
         yield Server(services, services.folder / "notes")
     finally:
         services.stop()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import Popen
 
-from local import bytecode
+from local import bytecode, throwaway
 from local.process import spawn, stop
 from proof import parts
 from proof.parts import PARTS, Extent
@@ -22,7 +22,7 @@ _TICK = 0.1
 def prove(names: Sequence[str], extent: Extent, say: Say) -> int:
     """Run the named parts, print their table, and return the exit code: 0 only if all were tried and found sound."""
     found: dict[str, list[Row]] = {}
-    with bytecode.shared():
+    with bytecode.shared(), throwaway.copying():
         for lanes in in_turn(names):
             found |= _side_by_side(lanes, extent, say)
     tally = Tally()

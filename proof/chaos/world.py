@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -67,7 +66,7 @@ class World:
     _vendor_process: subprocess.Popen[bytes] = field(init=False)
 
     def open(self) -> None:
-        """Start everything, tables first. Raises RuntimeError where a part does not come up."""
+        """Start everything. Raises RuntimeError where a part does not come up."""
         self.port = free_port()
         self.on.settings |= self.services.settings() | {
             "INTERLOCK_AGENTS": "durable.agents.refund_desk,proof.chaos.agents",
@@ -78,9 +77,6 @@ class World:
             "LOG_LEVEL": "WARNING",
         }
         self.start_vendor()
-        child = self.on.start((sys.executable, "manage.py", "migrate", "--verbosity", "0"))
-        if child.wait(120):
-            raise RuntimeError(f"migrate failed:\n{self.on.said()}")
         for name in self.parts:
             self.start(name)
 
@@ -258,7 +254,7 @@ class World:
 @contextlib.contextmanager
 def world(*, without: str = "", keys: str = "honour", parts: tuple[str, ...] = PARTS) -> Iterator[World]:
     """A world for the length of a block. Call it from the main thread: everything dies with it."""
-    services = ThrowAway.start(fsync=True)
+    services = ThrowAway.migrated(fsync=True)
     try:
         with stage() as on:
             made = World(services, on, without, keys, parts)

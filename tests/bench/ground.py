@@ -110,15 +110,11 @@ def _reported(words: Sequence[str], env: dict[str, str]) -> dict[str, float]:
 @contextmanager
 def ground() -> Iterator[Ground]:
     """Start everything, the engine's tables made once to be copied, and stop it afterwards."""
-    services = ThrowAway.start(fsync=True)
+    services = ThrowAway.migrated(fsync=True)
     vendor = spawn((sys.executable, "-m", "tests.bench.vendor"), output=subprocess.PIPE, cwd=ROOT)
     try:
         assert vendor.stdout is not None
         address = vendor.stdout.readline().decode().strip()
-        env = {**os.environ, **services.settings(), "DJANGO_SETTINGS_MODULE": "durable.settings"}
-        subprocess.run(
-            [sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=ROOT, env=env, check=True
-        )
         with psycopg.connect(services.postgres.url(SUPERUSER, "postgres"), autocommit=True) as admin:
             yield Ground(services, address, admin)
     finally:

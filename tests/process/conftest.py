@@ -16,8 +16,8 @@ __all__ = ["vendor", "vendor_process"]
 
 @pytest.fixture
 def own() -> Iterator[ThrowAway]:
-    """A PostgreSQL that waits for the disk, as in production, and a broker: to be killed."""
-    services = ThrowAway.start(fsync=True)
+    """A PostgreSQL that waits for the disk, as in production, with the tables made, and a broker: to be killed."""
+    services = ThrowAway.migrated(fsync=True)
     yield services
     services.stop()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -24,7 +23,6 @@ from durable.models import Effect, Run
 from durable.states import EffectState, RunState
 from durable.wakeup import DRIVE
 from local.throwaway import ThrowAway
-from proof.stage import Stage
 from tests.approvals.answering import answer
 from tests.vendors import Vendor
 
@@ -134,14 +132,7 @@ def _point_at(url: str) -> None:
     celery.amqp._producer_pool = None
 
 
-def migrated(services: ThrowAway) -> dict[str, str]:
-    """The settings that point a process at these services, with the tables made."""
-    wanted = {
-        name: value
-        for name, value in services.settings().items()
-        if name in ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL")
-    }
-    on_it = Stage(services.folder, wanted)
-    child = on_it.start((sys.executable, "manage.py", "migrate", "--verbosity", "0"))
-    assert child.wait(60) == 0, on_it.said()
-    return wanted
+def addresses(services: ThrowAway) -> dict[str, str]:
+    """The settings that point a process at these services. Their keys are those of the tests."""
+    wanted = ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL")
+    return {name: value for name, value in services.settings().items() if name in wanted}

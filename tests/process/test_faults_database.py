@@ -40,8 +40,7 @@ FORTY = [Decimal("40.00")]
 @pytest.fixture(scope="module")
 def services() -> Iterator[ThrowAway]:
     """A server and a broker for all of these tests, with the tables made."""
-    found = ThrowAway.start(fsync=True)
-    house.migrated(found)
+    found = ThrowAway.migrated(fsync=True)
     yield found
     found.stop()
 

@@ -62,9 +62,8 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def server(request: Any, vendor: Vendor, transactional_db: None, settings: Any) -> Iterator[ThrowAway]:
     """A server of one's own with the tables made, which this process speaks to."""
     settings.LEASE_SECONDS = timedelta(seconds=1)
-    found = ThrowAway.start(fsync=True)
+    found = ThrowAway.migrated(fsync=True)
     try:
-        house.migrated(found)
         with house.database(found.postgres.url()), house.broker(found.broker.url()):
             yield found
     finally:

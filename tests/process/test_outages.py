@@ -31,7 +31,7 @@ WITHOUT_BROKER = 15.0
 def test_a_database_killed_in_mid_refund_costs_time_and_no_money(
     on: Stage, vendor: Vendor, own: ThrowAway
 ) -> None:
-    on.settings |= {**house.migrated(own), "LEASE_SECONDS": "3"}
+    on.settings |= {**house.addresses(own), "LEASE_SECONDS": "3"}
     with house.database(own.postgres.url()), house.broker(own.broker.url()):
         ticket = Ticket(vendor, "mid")
         vendor.fault("slow", method="POST", contains=ticket.charge, seconds=1.5)

@@ -32,7 +32,7 @@ def goods(vendor: Vendor, ticket: Ticket) -> list[str]:
 def test_after_a_restore_every_forgotten_effect_is_found_and_none_is_done_again(
     on: Stage, vendor: Vendor, own: ThrowAway, tmp_path: Path
 ) -> None:
-    on.settings |= house.migrated(own)
+    on.settings |= house.addresses(own)
     with house.database(own.postgres.url()), house.broker(own.broker.url()):
         before = Ticket(vendor, "before").start()
         gated = Ticket(vendor, "gated", paid="184.50").start()

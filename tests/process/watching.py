@@ -109,9 +109,8 @@ def by_superuser(services: ThrowAway, statement: str) -> None:
 @contextmanager
 def watching() -> Iterator[Watched]:
     """For the block, this process works on a database of its own, and everything is watched."""
-    services = ThrowAway.start()
+    services = ThrowAway.migrated()
     try:
-        house.migrated(services)
         by_superuser(services, f"ALTER ROLE {APPLICATION} SET log_statement = 'all'")
         seen = Watched(services)
         with house.database(services.postgres.url()), house.broker(services.broker.url()):
