@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, Permission, User
 from django.core.exceptions import PermissionDenied
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import JSONObject
 
 from approvals import hands, memory
@@ -43,16 +43,24 @@ def capabilities(user: User | AnonymousUser) -> frozenset[Capability]:
     """
     if not isinstance(user, User) or not user.is_active:
         return frozenset()
-    person = user
-    return memory.once(person, "capabilities", lambda: _held(person))
-
-
-def _held(user: User) -> frozenset[Capability]:
-    held = Permission.objects.filter(
-        Q(group__user=user) | Q(user=user), content_type__app_label="approvals"
-    ).values_list("codename", flat=True)
     known = {capability.value: capability for capability in Capability}
-    return frozenset(known[name] for name in held if name in known)
+    return frozenset(known[name] for name in _held(user)["right"] if name in known)
+
+
+def _held(user: User) -> Mapping[str, Collection[str]]:
+    """The names of a person's rights and of their roles, in one query; once for one user object."""
+
+    def ask() -> Mapping[str, Collection[str]]:
+        rights = Permission.objects.filter(
+            Q(group__user=user) | Q(user=user), content_type__app_label="approvals"
+        )
+        roles = user.groups.order_by().values_list(Value("role"), "name")
+        held: dict[str, set[str]] = {"right": set(), "role": set()}
+        for what, name in rights.order_by().values_list(Value("right"), "codename").union(roles):
+            held[what].add(name)
+        return held
+
+    return memory.once(user, "held", ask)
 
 
 def may(user: User | AnonymousUser, capability: Capability) -> bool:
@@ -75,7 +83,7 @@ def role(user: User | AnonymousUser) -> str:
     """The person's roles in words, for the page: the groups that Interlock knows."""
     if not isinstance(user, User):
         return ""
-    held = {group.name for group in user.groups.all()}
+    held = _held(user)["role"]
     return ", ".join(name.capitalize() for name in ROLES if name in held) or "No role"
 
 
@@ -105,9 +113,12 @@ def get_gate(user: User, gate_id: int) -> Gate:
 
 
 def get_run(user: User, ref: str) -> Run:
-    """Return a run with the legal holds that keep it (`legally_held`). Raises Missing without the right, NotFound."""
+    """Return a run with the legal holds that keep it (`legally_held`) and the database's `clock`. Raises Missing, or
+    NotFound.
+    """
     check(user, Capability.SEE_RUNS)
-    rows = Run.objects.select_related("budget", "parent", "seal_key").annotate(legally_held=holds.told())
+    rows = Run.objects.select_related("budget", "parent", "seal_key")
+    rows = rows.annotate(legally_held=holds.told(), clock=Clock())
     found = rows.filter(ref=ref).first()
     if found is None:
         raise NotFound("no such run")
@@ -145,9 +156,12 @@ def get_ledger_of_run(user: User, ref: str) -> Run:
 
 
 def get_subject(user: User, hash: str) -> Subject:
-    """Return any one row of a subject, by its keyed hash. Raises Missing without the right to do so, or NotFound."""
+    """Return any one row of a subject, by its keyed hash, with the database's `clock`. Raises Missing without the right
+    to do so, or NotFound.
+    """
     check(user, Capability.SEE_LEDGER)
-    found = Subject.objects.filter(hash=hash).annotate(legally_held=holds.told_of_subject()).first()
+    rows = Subject.objects.annotate(legally_held=holds.told_of_subject(), clock=Clock())
+    found = rows.filter(hash=hash).first()
     if found is None:
         raise NotFound("no such subject")
     return found
@@ -163,11 +177,14 @@ def get_statement(user: User, number: int) -> StatementRequest:
 
 
 def get_effect(user: User, key: str) -> Effect:
-    """Return an effect with its `newest_gate` and `chain_no`. Raises Missing without the right to it, or NotFound."""
+    """Return an effect with its `newest_gate` and `chain_no`, and the database's `clock`. Raises Missing without the
+    right to it, or NotFound.
+    """
     check(user, Capability.SEE_LEDGER)
     found = (
         Effect.objects.select_related("run__seal_key", "payload", "said", "undo_of")
         .annotate(newest_gate=Subquery(_GATES), chain_no=Subquery(_HEAD), legally_held=holds.told("run"))
+        .annotate(clock=Clock())
         .filter(key=key)
         .first()
     )

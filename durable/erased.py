@@ -29,11 +29,13 @@ def lines() -> Iterator[str]:
 
 
 def told(ids: Iterable[int]) -> dict[int, Told]:
-    """For those of these runs (by number) whose data is erased: when and why. Two queries."""
+    """When and why the data of those of these runs (by number) was erased. One query where none was, else two."""
     wanted = list(ids)
     keys = SealKey.objects.filter(run__in=wanted, destroyed_at__isnull=False)
     found = {run: Told(at) for run, at in keys.values_list("run_id", "destroyed_at") if at is not None}
-    rows = ErasureRun.objects.filter(run__in=wanted, state=ErasureState.ERASED.value).order_by("-pk")
+    if not found:  # nothing is erased whose key is there
+        return {}
+    rows = ErasureRun.objects.filter(run__in=list(found), state=ErasureState.ERASED.value).order_by("-pk")
     for run, at, reason, erasure in rows.values_list("run_id", "at", "erasure__reason", "erasure_id"):
         if at is not None:
             found[run] = Told(at, reason, erasure)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models import Exists, QuerySet
@@ -38,12 +38,13 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """What a dossier is about, and the effects in it, the newest first."""
+    """What a dossier is about, and the effects in it, the newest first, as they stood at the moment `at`."""
 
     kind: str  # effect, run or subject
     name: str
     title: str
     rows: Sequence[Row]
+    at: datetime
     cut: bool = False
     held: Sequence[Held] = ()  # the legal holds that keep it
 
@@ -55,23 +56,30 @@ class Dossier:
 def of_effect(effect: Effect) -> Dossier:
     """One effect's."""
     title = words.title(effect.tool, effect.amount_minor, effect.currency, undo=effect.undo_of_id is not None)
-    return Dossier(
-        "effect", effect.key, title, _rows(Effect.objects.filter(pk=effect.pk)), held=held.of(effect)
-    )
+    rows = _rows(Effect.objects.filter(pk=effect.pk))
+    return Dossier("effect", effect.key, title, rows, _at(effect), held=held.of(effect))
 
 
 def of_run(run: Run) -> Dossier:
     """All that one run did, or was about to do."""
     rows = _rows(Effect.objects.filter(run=run))
-    return Dossier("run", run.ref, f"All of {run.ref}", rows[:MOST], len(rows) > MOST, held.of(run))
+    title = f"All of {run.ref}"
+    return Dossier("run", run.ref, title, rows[:MOST], _at(run), len(rows) > MOST, held.of(run))
 
 
 def of_subject(subject: Subject) -> Dossier:
     """All about one order, customer or whatever it is, in all runs."""
-    about = Subject.objects.filter(hash=subject.hash).order_by().values("effect_id")
-    rows = _rows(Effect.objects.filter(pk__in=about))
-    keeps = held.of(subject)
-    return Dossier("subject", subject.hash, f"All about {subject.kind}", rows[:MOST], len(rows) > MOST, keeps)
+    # The newest are chosen by the subject's own rows: else the server walks through everybody's effects for them.
+    about = Subject.objects.filter(hash=subject.hash).order_by("-effect_id").values("effect_id")
+    rows = _rows(Effect.objects.filter(pk__in=about[: MOST + 1]))
+    title, cut = f"All about {subject.kind}", len(rows) > MOST
+    return Dossier("subject", subject.hash, title, rows[:MOST], _at(subject), cut, held.of(subject))
+
+
+def _at(loaded: object) -> datetime:
+    """When it was loaded, by the database's clock."""
+    moment: datetime = getattr(loaded, "clock")  # noqa: B009  # annotated by `access`
+    return moment.astimezone(UTC)
 
 
 def titled(found: Dossier, cases: Sequence[Mapping[str, Any]]) -> str:
@@ -88,7 +96,7 @@ def _rows(found: QuerySet[Effect]) -> list[Row]:
     return [dict(row) for row in rows[: MOST + 1]]
 
 
-def page(found: Dossier, user: Any, now: datetime, *, after: int | None) -> dict[str, Any]:
+def page(found: Dossier, user: Any, *, after: int | None) -> dict[str, Any]:
     """What dossier.html shows: the head and the list of all, and a page of cases."""
     ids = [row["id"] for row in found.rows if after is None or row["id"] < after]
     here = ids[:SHOWN]
@@ -110,7 +118,7 @@ def page(found: Dossier, user: Any, now: datetime, *, after: int | None) -> dict
         "newer": after is not None,
         "by": access.actor(user),
         "zone": timezone.get_current_timezone_name(),
-        "now": now,
+        "now": found.at,
     }
 
 

@@ -15,7 +15,6 @@ from approvals.queries.dossiers import Dossier
 from approvals.views.doors import SignedIn, door
 from durable import acts, present
 from durable.beats import committing
-from durable.clock import db_now
 from durable.states import ActKind
 
 TEMPLATE = "approvals/dossier.html"
@@ -92,7 +91,7 @@ def _seen(seen: present.Seen) -> dict[str, Any]:
 
 def _page(request: SignedIn, found: Dossier, more: dict[str, Any] | None = None) -> HttpResponse:
     after = pages.cursor(request.GET.get("after"))
-    context = dossiers.page(found, request.user, db_now(), after=after) | {"section": "ledger"}
+    context = dossiers.page(found, request.user, after=after) | {"section": "ledger"}
     context |= {"held": found.held, "gone": retained.gone()}
     context["may_take"] = access.may(request.user, Capability.EXPORT)
     return htmx.page(request, TEMPLATE, context | (more or {}), fragment="vendor" if more else "whole")
@@ -100,7 +99,7 @@ def _page(request: SignedIn, found: Dossier, more: dict[str, Any] | None = None)
 
 def _file(request: SignedIn, found: Dossier) -> HttpResponse:
     access.check(request.user, Capability.EXPORT)
-    name, content = dossier_file.made(found, access.actor(request.user), db_now())
+    name, content = dossier_file.made(found, access.actor(request.user), found.at)
     with committing("command"):  # what can't be logged is not given away
         acts.record(
             ActKind.DOSSIER_TAKEN,
