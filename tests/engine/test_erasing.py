@@ -21,7 +21,10 @@ from durable.models import (
     Erasure,
     ErasureRun,
     LedgerEvent,
+    Run,
+    Signal,
     SubjectName,
+    Wait,
 )
 from durable.states import EraseReason, RunState
 from durable.vendor import Receipt
@@ -35,6 +38,7 @@ from tests.engine.erasure import (
     content,
     database,
     erase,
+    found,
     holds_canary,
     kept_outside,
     left,
@@ -184,3 +188,29 @@ def test_a_name_is_found_however_it_is_written_down(vendor: Vendor) -> None:
     assert {one.id for one in concerned.find([odd]).runs} == {by_input.pk, by_key.pk}
     every = {by_input.pk, by_key.pk, by_refusal.pk}
     assert {one.id for one in concerned.find([odd], thoroughly=True).runs} == every
+
+
+def test_what_waits_and_answers_say_of_somebody_goes_too(vendor: Vendor) -> None:
+    told_by_zoe(vendor)
+    run = Run.objects.filter(pk__in=[one.id for one in found().now]).earliest("pk")
+    said = {"said": f"{CANARY} called"}
+    wait = Wait.objects.create(
+        run=run, kind="event", name="call", state="resolved", detail=said, answer=said, waits_for="olga"
+    )
+    Signal.objects.create(run=run, name="call", payload=said)
+    erase()
+    wait.refresh_from_db()
+    assert (wait.detail, wait.answer) == ({}, None)
+    assert not Signal.objects.filter(run=run).exists()
+
+
+@pytest.mark.parametrize("state", ["pending", "in doubt"])
+def test_an_effect_that_is_not_settled_keeps_its_run_though_nobody_is_asked_about_it(
+    vendor: Vendor, state: str
+) -> None:
+    told_by_zoe(vendor)
+    run = Run.objects.filter(pk__in=[one.id for one in found().now], effects__state="applied").earliest("pk")
+    Effect.objects.filter(run=run, state="applied").update(state=state)
+    assert run.pk in {one.id for one in found().later}
+    erase()
+    assert vault.open_key(run.pk, run.ref)
