@@ -123,6 +123,8 @@ EVENTS: dict[str, Appearance] = {
     "pruned": Appearance(QUIET, "eraser"),
     "erased": Appearance(QUIET, "eraser"),
     "erasure asked": Appearance(QUIET, "eraser"),
+    "erasure agreed": Appearance(QUIET, "eraser"),
+    "erasure withdrawn": Appearance(QUIET, "eraser"),
     "erasure ended": Appearance(DONE, "eraser"),
     "restored": Appearance(DOUBT, "zoom-question"),
     "signed in": Appearance(QUIET, "login"),

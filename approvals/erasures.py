@@ -1,7 +1,8 @@
 """Having a person's data erased from the console or a shell: the engine erases runs, the console what it keeps itself.
 
 Saved views and queries of acts on many may hold a name, and so may what people wrote in the log about either: whatever
-names the person goes in the commit that asks for the erasure.
+names the person goes in the commit by which the erasure becomes due: that of the second person who asks for the same,
+where it takes two.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from django.db.models import Q
 from approvals.exports import orders
 from approvals.models import BulkAct, Export, RunView
 from approvals.states import UNDER_WAY_VALUES, ExportState
-from durable import acts, concerned, erasing, holds, vault
-from durable.beats import beside
+from durable import acts, concerned, erasure_orders, holds, vault
 from durable.concerned import Called
 from durable.errors import InterlockError
 from durable.models import ActWords, Erasure
@@ -39,19 +39,20 @@ def ask(
     others: str = "",
     thoroughly: bool = False,
 ) -> Erasure:
-    """Have a person's data erased; see `durable.erasing.ask`. A worker is told; beat finds it, too."""
+    """Have a person's data erased; see `durable.erasure_orders.ask`. A worker is told; beat finds it, too."""
     said = _said_of(called)
-    with beside(lambda: _forget(called, said, actor)):
-        erasure = erasing.ask(
-            called,
-            actor=actor,
-            seen=seen,
-            reason=reason,
-            reference=reference,
-            others=others,
-            thoroughly=thoroughly,
-        )
-    announce(erasure.pk)
+    erasure = erasure_orders.ask(
+        called,
+        actor=actor,
+        seen=seen,
+        reason=reason,
+        reference=reference,
+        others=others,
+        thoroughly=thoroughly,
+        goes=lambda: _forget(called, said, actor),
+    )
+    if not erasure.proposed:
+        announce(erasure.pk)
     return erasure
 
 

@@ -1,4 +1,4 @@
-"""People of the demonstration: one for each role, with one known password. Only demo mode makes them."""
+"""People of the demonstration: at least one for each role, with one known password. Only demo mode makes them."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ DEMO_PEOPLE = (
     Person("sven", "Sven", "Adler", OPERATOR),
     Person("rita", "Rita", "Sandoval", AUDITOR),
     Person("ada", "Ada", "Lindqvist", ADMIN),
+    # An erasure takes two of them.
+    Person("noor", "Noor", "Haddad", ADMIN),
 )
 
 

@@ -96,6 +96,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("erasures/looks/", erasures.looks, name="erasure-looks"),
     path("erasures/requests/", erasures.requests, name="erasure-requests"),
     path("erasures/<int:erasure>/", erasures.erasure, name="erasure"),
+    path("erasures/<int:erasure>/withdrawals/", erasures.withdrawals, name="erasure-withdrawals"),
     path("log/", acts.acts, name="acts"),
     path("exports/", exports.exports, name="exports"),
     path("exports/new/", exports.draft, name="export"),

@@ -1,4 +1,6 @@
-"""What one person may answer for alone (`VERDICT_ALONE_LIMIT`): by all the money that their verdict moves."""
+"""What one person may answer for alone: a verdict by all the money that it moves (`VERDICT_ALONE_LIMIT`), an erasure by
+the runs of which nothing readable is left (`ERASE_ALONE_LIMIT`).
+"""
 
 from __future__ import annotations
 
@@ -40,6 +42,11 @@ def too_much(moved: Mapping[str, int]) -> bool:
     return any(
         minor > settings.VERDICT_ALONE_LIMIT * 10 ** exponent(currency) for currency, minor in moved.items()
     )
+
+
+def too_many(runs: int) -> bool:
+    """Whether an erasure of so many runs is more than one person may answer for alone."""
+    return runs > settings.ERASE_ALONE_LIMIT
 
 
 def undone(run: Run) -> dict[str, int]:

@@ -8,18 +8,14 @@ pass goes on. What is under way, in doubt or under a legal hold waits, and is tr
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 from django.db import connection
 from django.db.models import F
 
-from durable import acts, clock, concerned, erased, erasure_list, holds, journal, runs, vault
+from durable import clock, concerned, erased, erasure_list, erasure_orders, holds, journal, runs, vault
 from durable.beats import committing
-from durable.concerned import Called
-from durable.errors import Invalid, Moved
 from durable.models import (
     Checkpoint,
     Effect,
@@ -32,7 +28,7 @@ from durable.models import (
     Wait,
 )
 from durable.models.fields import Clock
-from durable.states import ActKind, EraseReason, ErasureState
+from durable.states import ActKind, ErasureState
 
 log = logging.getLogger(__name__)
 
@@ -41,84 +37,6 @@ AGAIN = timedelta(minutes=10)
 #: Seconds that one pass takes at most; the next goes on.
 WITHIN = 60.0
 _BATCH = 100
-_REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ./#_-]{0,59}")
-
-
-def ask(
-    called: Sequence[Called],
-    *,
-    actor: str,
-    seen: str,
-    reason: str,
-    reference: str = "",
-    others: str = "",
-    thoroughly: bool = False,
-) -> Erasure:
-    """Have a person's data erased, as `concerned.find` has shown it (`seen`); returns the erasure, not begun yet.
-
-    `others` says what becomes of runs that name others of the same kind as well: `erase` or `leave`. Raises Moved where
-    it is not what was seen any more, Invalid without reason, where nothing is left to erase, or where `others` is to be
-    said and is not. Nothing that is kept names the person.
-    """
-    runs.check_actor(actor)
-    _check(called, reason, reference)
-    found = concerned.find(called, thoroughly=thoroughly)
-    if found.seen != seen:
-        raise Moved("what has to do with this person has changed since your page was made")
-    left = [one for one in found.runs if one.gone is None]
-    if not left:
-        raise Invalid("names", "no run holds anything of theirs (any more)")
-    if found.others and others not in ("erase", "leave"):
-        raise Invalid("others", "say whether runs that name others as well are erased or left")
-    spared = {one.id for one in left if one.others and others == "leave"}
-    with committing("command"):
-        erasure = Erasure.objects.create(
-            kinds=[one.kind for one in found.called],
-            hashes=[one.hash for one in found.called],
-            reason=EraseReason(reason).value,
-            reference=reference,
-            actor=actor,
-        )
-        _list(erasure, [one.id for one in left], spared)
-        _log(erasure, ActKind.ERASURE_ASKED, {"runs": len(left) - len(spared), "left": len(spared)})
-    return erasure
-
-
-def _check(called: Sequence[Called], reason: str, reference: str) -> None:
-    if reason not in set(EraseReason):
-        raise Invalid("reason", f"must be one of: {', '.join(EraseReason)}")
-    if reference and not _REFERENCE.fullmatch(reference):
-        raise Invalid("reference", "must be at most 60 letters, digits, spaces and . / # _ -")
-    if any(concerned.stands_in(one, reference) for one in called):
-        raise Invalid("reference", "must not name the person: it is kept for ever")
-
-
-def _list(erasure: Erasure, ids: Iterable[int], spared: Iterable[int] = ()) -> None:
-    left = set(spared)
-    ErasureRun.objects.bulk_create(
-        ErasureRun(
-            erasure=erasure,
-            run_id=id,
-            state=(ErasureState.LEFT if id in left else ErasureState.WAITING).value,
-            why="it names others as well" if id in left else "",
-        )
-        for id in sorted(ids)
-    )
-
-
-def _log(erasure: Erasure, what: ActKind, body: dict[str, Any]) -> None:
-    acts.record(
-        what,
-        actor=erasure.actor,
-        about=acts.about("erasure", erasure.pk),
-        body={
-            "kinds": erasure.kinds,
-            "subjects": erasure.hashes,
-            "why": erasure.reason,
-            "reference": erasure.reference,
-            **body,
-        },
-    )
 
 
 def due() -> Iterator[int]:
@@ -128,11 +46,14 @@ def due() -> Iterator[int]:
 
 
 def carry_on(pk: int, *, within: float = WITHIN) -> None:
-    """Go on with an erasure for so many seconds at most. What can't be erased yet says why, and is tried again later.
+    """Go on with an erasure for so many seconds at most. What can't be erased yet says why, and is tried again later;
+    what waits for a second person's say is not begun.
 
     Two at once do no harm: each family is locked, and the second finds nothing left to do.
     """
     erasure = Erasure.objects.get(pk=pk)
+    if erasure.proposed or erasure.withdrawn_at is not None:
+        return
     end, last, tried = clock.elapsed() + within, 0, set[int]()
     if holds.find_again():
         left = ErasureRun.objects.filter(erasure=erasure, state=ErasureState.WAITING.value)
@@ -231,30 +152,4 @@ def _settle(erasure: Erasure) -> None:
         Erasure.objects.filter(pk=erasure.pk).update(due_at=None, done_at=Clock())
         vault.forget_nameless()
         gone = left.filter(state=ErasureState.ERASED.value).count()
-        _log(held, ActKind.ERASURE_ENDED, {"runs": gone})
-
-
-def again(lines: Iterable[erasure_list.Line], *, actor: str) -> list[Erasure]:
-    """Ask once more for what a list of erasures has erased and this database holds: after a restore from a backup.
-
-    Returns an erasure for each that had something left here.
-    """
-    runs.check_actor(actor)
-    refs: dict[tuple[Any, ...], list[str]] = {}
-    for line in lines:
-        whose = (tuple(line.kinds), tuple(line.hashes), line.reason, line.reference)
-        refs.setdefault(whose, []).extend(line.runs)
-    made = []
-    for (kinds, hashes, reason, reference), names in refs.items():
-        with committing("command"):
-            erased = ErasureRun.objects.filter(state=ErasureState.ERASED.value).values("run")
-            ids = list(Run.objects.filter(ref__in=names).exclude(pk__in=erased).values_list("pk", flat=True))
-            if not ids:
-                continue
-            erasure = Erasure.objects.create(
-                kinds=list(kinds), hashes=list(hashes), reason=reason, reference=reference, actor=actor
-            )
-            _list(erasure, ids)
-            _log(erasure, ActKind.ERASURE_ASKED, {"runs": len(ids), "left": 0, "again": True})
-            made.append(erasure)
-    return made
+        erasure_orders.log(held, ActKind.ERASURE_ENDED, {"runs": gone})

@@ -89,6 +89,8 @@ SWEEP_SECONDS = env_seconds("SWEEP_SECONDS", 2, low=0.1, high=300)
 GATE_DECIDE_SECONDS = env_seconds("GATE_DECIDE_SECONDS", 3 * 86400, low=1, high=366 * 86400)
 #: Whole units of whatever currency: above this, what became of an effect in doubt is for two people to say.
 VERDICT_ALONE_LIMIT = env_int("VERDICT_ALONE_LIMIT", 250, low=0, high=10**12)
+#: Runs: an erasure of more takes two people who may erase. 0: every erasure does.
+ERASE_ALONE_LIMIT = env_int("ERASE_ALONE_LIMIT", 0, low=0, high=10**9)
 GATE_ACT_SECONDS = env_seconds("GATE_ACT_SECONDS", 86400, low=1, high=366 * 86400)
 #: Files that people have asked for: where they are kept, outside of whatever a web server gives out, and for how long.
 INTERLOCK_EXPORTS = env_str("INTERLOCK_EXPORTS", str(INTERLOCK_DATA / "exports"))

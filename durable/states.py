@@ -266,6 +266,8 @@ class ActKind(StrEnum):
     LEGAL_HOLD_SET = "legal hold set"
     LEGAL_HOLD_LIFTED = "legal hold lifted"
     ERASURE_ASKED = "erasure asked"
+    ERASURE_AGREED = "erasure agreed"
+    ERASURE_WITHDRAWN = "erasure withdrawn"
     ERASURE_ENDED = "erasure ended"
     ERASED = "erased"
     STATEMENT_ASKED = "statement asked"

@@ -50,6 +50,8 @@ TEXTS: dict[str, str] = {
     ActKind.LEGAL_HOLD_SET: "set",
     ActKind.LEGAL_HOLD_LIFTED: "lifted",
     ActKind.ERASURE_ASKED: "asked for",
+    ActKind.ERASURE_AGREED: "agreed to",
+    ActKind.ERASURE_WITHDRAWN: "withdrew",
     ActKind.ERASURE_ENDED: "has seen the end of",
     ActKind.ERASED: "had personal data erased",
     ActKind.STATEMENT_ASKED: "asked for",
@@ -80,7 +82,7 @@ def details(kind: str, actor: str, body: Mapping[str, Any]) -> list[str]:
         return [" ".join(filter(None, (str(body.get("scope", "")), str(body.get("name", "")))))]
     if kind.startswith("export"):
         return _export(body)
-    if kind in (ActKind.ERASURE_ASKED, ActKind.ERASURE_ENDED, ActKind.ERASED):
+    if kind in (ActKind.ERASURE_ASKED, ActKind.ERASURE_AGREED, ActKind.ERASURE_ENDED, ActKind.ERASED):
         return _erased(body)
     if kind in (ActKind.STATEMENT_ASKED, ActKind.STATEMENT_MADE):
         return _of_statement(body)

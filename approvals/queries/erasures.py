@@ -12,7 +12,7 @@ from approvals import moments, opened
 from approvals.ledger_query import LedgerQuery
 from approvals.queries import actors, pages, subjects
 from approvals.queries.pages import Row
-from durable import erased, vault
+from durable import alone, erased, erasure_orders, vault
 from durable.concerned import Found, One
 from durable.erased import Told
 from durable.models import Erasure, ErasureRun, Run
@@ -22,8 +22,10 @@ from durable.states import ErasureState
 SHOWN = 50
 
 
-def shown(found: Found) -> dict[str, Any]:
-    """What an erasure would do, before anything is done."""
+def shown(found: Found, actor: str) -> dict[str, Any]:
+    """What an erasure would do, before anything is done, and whether this person's word is enough for it."""
+    asked = erasure_orders.proposals(found.called).first()
+    by = "" if asked is None else asked.actor
     names = {one.hash: subjects.name_of(one.hash) for one in found.others[:SHOWN]}
     return {
         "seen": found.seen,
@@ -39,6 +41,10 @@ def shown(found: Found) -> dict[str, Any]:
             for one in found.others[:SHOWN]
         ],
         "others_total": len(found.others),
+        "two": alone.too_many(len(found.now) + len(found.later)),
+        "proposed": asked,
+        "proposed_by": actors.names([by])[by] if by else "",
+        "own": by == actor,
         "others_runs": len([one for one in found.runs if one.others and one.gone is None]),
     }
 
@@ -57,7 +63,9 @@ def _run(one: One) -> Row:
 
 def listing(*, after: int | None, before: int | None) -> dict[str, Any]:
     """The erasures that were asked for, newest first."""
-    found = Erasure.objects.values("id", "kinds", "reason", "reference", "actor", "asked_at", "done_at")
+    found = Erasure.objects.values(
+        "id", "kinds", "reason", "reference", "actor", "asked_at", "done_at", "second", "agreed_by", "withdrawn_at"
+    )  # fmt: skip
     page = pages.page(found, after=after, before=before)
     counts: dict[int, dict[str, int]] = defaultdict(dict)
     states = ErasureRun.objects.filter(erasure__in=[row["id"] for row in page.rows]).order_by()
@@ -74,7 +82,7 @@ def listing(*, after: int | None, before: int | None) -> dict[str, Any]:
     }
 
 
-def detail(erasure: Erasure) -> dict[str, Any]:
+def detail(erasure: Erasure, actor: str) -> dict[str, Any]:
     """One erasure, and what has become of its runs: those first that wait."""
     counts = dict(
         ErasureRun.objects.filter(erasure=erasure)
@@ -87,15 +95,21 @@ def detail(erasure: Erasure) -> dict[str, Any]:
     for state in ErasureState:
         if len(runs) < SHOWN:
             runs += mine.filter(state=state.value).order_by("pk")[: SHOWN - len(runs)]
+    who = actors.names(list(filter(None, (erasure.actor, erasure.agreed_by, erasure.withdrawn_by))))
     return {
         "erasure": erasure,
-        "by": actors.names([erasure.actor])[erasure.actor],
+        "by": who[erasure.actor],
+        "agreed_by": who.get(erasure.agreed_by, ""),
+        "withdrawn_by": who.get(erasure.withdrawn_by, ""),
+        "own": erasure.actor == actor,
         "waiting": counts.get(ErasureState.WAITING.value, 0),
         "erased": counts.get(ErasureState.ERASED.value, 0),
         "left": counts.get(ErasureState.LEFT.value, 0),
         "total": sum(counts.values()),
         "runs": [_item(item) for item in runs],
-        "version": pages.version(sorted(counts.items()), erasure.done_at, [item.why for item in runs]),
+        "version": pages.version(
+            sorted(counts.items()), erasure.done_at, erasure.due_at is None, [item.why for item in runs]
+        ),
     }
 
 

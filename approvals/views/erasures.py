@@ -21,9 +21,9 @@ from approvals.forms import first_error
 from approvals.queries import erasures as seen
 from approvals.queries import pages
 from approvals.views.doors import SignedIn, door
-from durable import concerned
+from durable import concerned, erasure_orders
 from durable.clock import db_now
-from durable.errors import Invalid, Moved, NotFound
+from durable.errors import Conflict, Invalid, Moved, NotFound
 from durable.models import Erasure
 from durable.states import EraseReason
 
@@ -70,13 +70,34 @@ def requests(request: SignedIn) -> HttpResponse:
             others=data["others"],
             thoroughly=data["thoroughly"],
         )
+    except Conflict as error:
+        return _look(
+            request, _found(form), status=HTTPStatus.CONFLICT, problem=f"Nothing was erased: {error}."
+        )
     except Moved as error:
         problem = f"Nothing was erased: {error}. Below stands how it is now."
         return _look(request, _found(form), status=HTTPStatus.CONFLICT, problem=problem)
     except Invalid as error:
         return _look(request, _found(form), status=_BAD, problem=f"Nothing was erased: {error}.")
-    messages.success(request, "It is being erased. Nobody can take this back.")
+    messages.success(
+        request,
+        "It is asked for. It goes once another person asks for the same."
+        if made.proposed
+        else "It is being erased. Nobody can take this back.",
+    )
     return htmx.see_other(request, reverse("erasure", args=[made.pk]))
+
+
+@door("POST", needs=Capability.ERASE)
+def withdrawals(request: SignedIn, erasure: int) -> HttpResponse:
+    """Take back what waits for a second person."""
+    try:
+        erasure_orders.withdraw(erasure, actor=access.actor(request.user))
+    except Conflict as error:
+        messages.error(request, f"Nothing was changed: {error}.")
+    else:
+        messages.success(request, "It is withdrawn. Nothing of it was erased.")
+    return htmx.see_other(request, reverse("erasure", args=[erasure]))
 
 
 @door("GET", needs=Capability.ERASE)
@@ -85,11 +106,11 @@ def erasure(request: SignedIn, erasure: int) -> HttpResponse:
     found = Erasure.objects.filter(pk=erasure).first()
     if found is None:
         raise NotFound("no such erasure")
-    context = seen.detail(found)
+    context = seen.detail(found, access.actor(request.user))
     if htmx.unchanged(request, context["version"]):
         return htmx.not_modified()
     context |= {"now": db_now(), "section": "erasures"}
-    return htmx.page(request, ONE, context, fragment="live", ended=found.done_at is not None)
+    return htmx.page(request, ONE, context, fragment="live", ended=not found.due_at)
 
 
 def _found(form: EraseForm) -> concerned.Found:
@@ -111,7 +132,7 @@ def _look(
     request: SignedIn, found: concerned.Found, *, status: int = HTTPStatus.OK, problem: str = ""
 ) -> HttpResponse:
     typed: dict[str, Any] = {name: request.POST.get(name, "") for name in ("reason", "reference", "others")}
-    context = seen.shown(found) | {
+    context = seen.shown(found, access.actor(request.user)) | {
         "problem": problem,
         "names": request.POST.get("names", ""),
         "thoroughly": bool(request.POST.get("thoroughly")),

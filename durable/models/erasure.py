@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
+from django.db.models import Q
 
 from durable.models.fields import Clock, one_of, state_field
 from durable.models.runs import Run
@@ -16,6 +17,9 @@ class Erasure(models.Model):
 
     Which runs it is about is fixed when it is asked for (`ErasureRun`). `due_at` is when those that wait are tried
     again, `reference` the number of the request in somebody's own books.
+
+    With `second` it takes another person than `actor`, who has `agreed_by` their name; until then nothing is due, and
+    it may be withdrawn.
     """
 
     kinds = ArrayField(models.TextField())
@@ -26,16 +30,38 @@ class Erasure(models.Model):
     asked_at = models.DateTimeField(db_default=Clock())
     due_at = models.DateTimeField(null=True, db_default=Clock())
     done_at = models.DateTimeField(null=True)
+    second = models.BooleanField(default=False, db_default=False)
+    agreed_by = models.TextField(default="", db_default="")
+    agreed_at = models.DateTimeField(null=True)
+    withdrawn_by = models.TextField(default="", db_default="")
+    withdrawn_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [one_of("reason", EraseReason, "erasure_reason_known")]
+        constraints = [
+            one_of("reason", EraseReason, "erasure_reason_known"),
+            # The database itself lets nothing become due on one person's word.
+            models.CheckConstraint(
+                condition=Q(second=False)
+                | Q(due_at=None, done_at=None)
+                | ~Q(agreed_by="") & ~Q(agreed_by=models.F("actor")),
+                name="erasure_by_two",
+            ),
+            models.CheckConstraint(
+                condition=Q(withdrawn_at=None) | Q(due_at=None, done_at=None), name="erasure_withdrawn_rests"
+            ),
+        ]
         indexes = [
             GinIndex(fields=["hashes"], name="erasure_of_subject"),
-            models.Index(fields=["due_at"], name="erasure_due", condition=models.Q(done_at=None)),
+            models.Index(fields=["due_at"], name="erasure_due", condition=Q(done_at=None)),
         ]
 
     def __str__(self) -> str:
         return f"erasure {self.pk}"
+
+    @property
+    def proposed(self) -> bool:
+        """Whether it waits for a second person's say."""
+        return self.second and not self.agreed_by and self.withdrawn_at is None
 
 
 class ErasureRun(models.Model):

@@ -35,6 +35,12 @@ def ended(order: str = "8812") -> Run:
     return Run.objects.get(pk=claim.run_id)
 
 
+@pytest.fixture(autouse=True)
+def alone(settings: Any) -> None:
+    """One person may; that it takes two has tests of its own."""
+    settings.ERASE_ALONE_LIMIT = 100
+
+
 @pytest.fixture
 def ada(sign_in: SignIn) -> Client:
     return sign_in(factories.person("ada"))

@@ -36,7 +36,7 @@ POSTS = ("decisions", "alike-decisions", "answers", "holds", "releases", "cancel
          "bulk-starts", "bulk-stops", *(f"{one}-files" for one in DOSSIERS), "dossier-look-ups",
          "export-requests", "export-stops", "export-deletions", "export-downloads", "time-zone-choices",
          "retention-policies", "hold-orders", "hold-liftings", "erasure-looks", "erasure-requests",
-         "statement-requests", "statement-explanations")  # fmt: skip
+         "erasure-withdrawals", "statement-requests", "statement-explanations")  # fmt: skip
 #: Acts on no object.
 BARE = ("run-views", "bulk-drafts", "export-requests", "time-zone-choices", "retention-policies", "hold-orders",
         "erasure-looks", "erasure-requests", "statement-requests")  # fmt: skip
@@ -55,7 +55,7 @@ def address(name: str, gate: Gate) -> str:
         **{key: [gate.pk] for key in gates},
         **{key: [gate.effect.key] for key in ("effect", "verdicts", "look-ups")},
         **{key: [] for key in BARE},
-        **{key: [1] for key in ("run-view-deletions", "hold-liftings")},
+        **{key: [1] for key in ("run-view-deletions", "hold-liftings", "erasure-withdrawals")},
     }
     if name in ("statement", "statement-explanations"):
         there = VendorStatement.objects.first() or stated.made(Finding.VENDOR_ALONE)
@@ -139,6 +139,7 @@ def test_no_act_is_done_without_a_right(name: str, who: str, sign_in: SignIn) ->
         "dossier-look-ups": dict.fromkeys((*READERS, "bob"), 200),
         "erasure-looks": {"ada": 422},
         "erasure-requests": {"ada": 422},
+        "erasure-withdrawals": {"ada": 404},
         "time-zone-choices": dict.fromkeys((*READERS, "bob"), 422),
         # An export of nothing is not there, and nobody has somebody else's.
         "export-requests": {"rita": 404, "ada": 404},

@@ -50,6 +50,7 @@ def elsewhere(name: str, gate: Gate) -> str:
         "statement",
         "statement-explanations",
         "hold-liftings",
+        "erasure-withdrawals",
     ):
         return reverse(name, args=[10**9])
     return reverse(name, args=["run-none"])

@@ -38,6 +38,7 @@ def kept_outside(settings: Any, tmp_path: Path) -> Path:
     settings.INTERLOCK_ERASURE_FILE = str(tmp_path / "erasures.jsonl")
     settings.INTERLOCK_ANCHORS = ["durable.roots.anchors.File"]
     settings.INTERLOCK_ANCHOR_FILE = str(tmp_path / "roots.jsonl")
+    settings.ERASE_ALONE_LIMIT = 100  # that it takes two has tests of its own
     settings.INTERLOCK_AGENTS = ("durable.agents.refund_desk",)
     return tmp_path / "erasures.jsonl"
 

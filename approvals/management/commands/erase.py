@@ -1,7 +1,8 @@
 """`manage.py erase customer:ann@example.org …`: have a person's data erased.
 
 Without `--seen` it shows what would go, and with which `--seen` it then goes: nothing else than what was shown. Names
-given as arguments stand in the shell's history; `-` reads them from standard input, a line each. `--list` prints what
+given as arguments stand in the shell's history; `-` reads them from standard input, a line each. Of more runs than
+ERASE_ALONE_LIMIT it is done once a second person has asked for the same. `--list` prints what
 was erased, for keeping outside; after a restore `--again FILE` erases all of such a list once more. Exit code 0 where
 all is erased, 1 where something waits, 2 for a refusal.
 """
@@ -18,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from approvals import catalogue, erasures
 from approvals.erasure_forms import called
-from durable import concerned, erased, erasing, erasure_list
+from durable import concerned, erased, erasing, erasure_list, erasure_orders
 from durable.concerned import Called, Found
 from durable.errors import InterlockError, Invalid
 from durable.models import Erasure, ErasureRun
@@ -89,7 +90,7 @@ class Command(BaseCommand):
             raise Invalid("again", f"{file} is no list of erasures")
         for no in torn:
             self.stderr.write(f"line {no} says nothing: it was cut short, or changed")
-        made = erasing.again(found, actor=actor)
+        made = erasure_orders.again(found, actor=actor)
         if not made:
             self.stdout.write("All of it is erased.")
         return made
@@ -116,6 +117,12 @@ class Command(BaseCommand):
         """Erase what can be at once, and say what waits."""
         left = 0
         for erasure in made:
+            if erasure.proposed:
+                self.stdout.write(
+                    f"Erasure {erasure.pk} is asked for, and waits for a second person: another one who gives the same "
+                    "names has it done (--actor), here or in the console. Nothing is erased yet."
+                )
+                sys.exit(WAITS)
             erasing.carry_on(erasure.pk, within=float("inf"))
             runs = ErasureRun.objects.filter(erasure=erasure)
             waiting = list(runs.filter(state=ErasureState.WAITING.value).order_by("pk"))

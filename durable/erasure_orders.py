@@ -1,0 +1,189 @@
+"""Who asks for an erasure of a person's data, and who agrees: what is shown first, and then goes, is the same.
+
+Above a limit (`alone.too_many`) it takes two people: the first who asks proposes it, and it is due once another person
+asks for the same. Nothing that is kept names the person whose data it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from django.db.models import QuerySet
+
+from durable import acts, alone, concerned, erasure_list, runs
+from durable.beats import committing
+from durable.concerned import Called
+from durable.errors import Conflict, Invalid, Moved, NotFound
+from durable.models import Erasure, ErasureRun, Run
+from durable.models.fields import Clock
+from durable.states import ActKind, EraseReason, ErasureState
+
+_REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ./#_-]{0,59}")
+
+
+def ask(
+    called: Sequence[Called],
+    *,
+    actor: str,
+    seen: str,
+    reason: str,
+    reference: str = "",
+    others: str = "",
+    thoroughly: bool = False,
+    goes: Callable[[], None] = lambda: None,
+) -> Erasure:
+    """Have a person's data erased, as `concerned.find` has shown it (`seen`); returns the erasure, not begun yet. Where
+    it takes two people, it is `proposed` first: it goes once another person asks for the same.
+
+    `others` says what becomes of runs that name others of the same kind as well: `erase` or `leave`; `goes` writes what
+    belongs into the commit by which the erasure becomes due. Raises Moved where it is not what was seen any more,
+    Invalid without reason, where nothing is left to erase, or where `others` is to be said and is not, Conflict for
+    whoever would agree with themselves. Nothing that is kept names the person.
+    """
+    runs.check_actor(actor)
+    _check(called, reason, reference)
+    found = concerned.find(called, thoroughly=thoroughly)
+    if found.seen != seen:
+        raise Moved("what has to do with this person has changed since your page was made")
+    left = [one for one in found.runs if one.gone is None]
+    if not left:
+        raise Invalid("names", "no run holds anything of theirs (any more)")
+    if found.others and others not in ("erase", "leave"):
+        raise Invalid("others", "say whether runs that name others as well are erased or left")
+    ids = [one.id for one in left]
+    spared = {one.id for one in left if one.others and others == "leave"}
+    with committing("command"):
+        before = list(proposals(called).select_for_update())
+        same = next((one for one in before if _listed(one) == (set(ids) - spared, spared)), None)
+        second = alone.too_many(len(ids) - len(spared))
+        if same is not None and second:
+            erasure = _agree(same, actor)
+        else:
+            erasure = Erasure.objects.create(
+                kinds=[one.kind for one in found.called],
+                hashes=[one.hash for one in found.called],
+                reason=EraseReason(reason).value,
+                reference=reference,
+                actor=actor,
+                second=second,
+                due_at=None if second else Clock(),
+            )
+            _list(erasure, ids, spared)
+            facts = {"runs": len(ids) - len(spared), "left": len(spared)}
+            log(erasure, ActKind.ERASURE_ASKED, facts | ({"second": True} if second else {}))
+        for one in before:
+            if one.pk != erasure.pk:
+                _withdraw(one, actor)
+        if not erasure.proposed:
+            goes()
+    erasure.refresh_from_db()
+    return erasure
+
+
+def proposals(called: Iterable[Called]) -> QuerySet[Erasure]:
+    """The erasures of whoever has exactly these names that wait for a second person, the newest first."""
+    hashes = sorted({one.hash for one in called})
+    waiting = Erasure.objects.filter(second=True, agreed_by="", withdrawn_at=None)
+    return waiting.filter(hashes__contains=hashes, hashes__contained_by=hashes).order_by("-pk")
+
+
+def _listed(erasure: Erasure) -> tuple[set[int], set[int]]:
+    """The runs that an erasure erases, and those that it leaves."""
+    rows = ErasureRun.objects.filter(erasure=erasure).values_list("run", "state")
+    left = {run for run, state in rows if state == ErasureState.LEFT.value}
+    return {run for run, _ in rows} - left, left
+
+
+def _agree(erasure: Erasure, actor: str) -> Erasure:
+    """Let a proposed erasure, locked, go by a second person's say."""
+    if erasure.actor == actor:
+        raise Conflict("you have asked for this yourself; another person who may erase must ask for the same")
+    erasure.agreed_by = actor
+    Erasure.objects.filter(pk=erasure.pk).update(agreed_by=actor, agreed_at=Clock(), due_at=Clock())
+    log(erasure, ActKind.ERASURE_AGREED, {"asked_by": erasure.actor}, actor)
+    return erasure
+
+
+def withdraw(pk: int, *, actor: str) -> None:
+    """Take back an erasure that waits for a second person: nothing of it goes. Raises NotFound, Conflict."""
+    runs.check_actor(actor)
+    with committing("command"):
+        erasure = Erasure.objects.select_for_update().filter(pk=pk).first()
+        if erasure is None:
+            raise NotFound(f"no erasure {pk}")
+        if not erasure.proposed:
+            raise Conflict(f"erasure {pk} waits for nobody: nothing about it can be taken back")
+        _withdraw(erasure, actor)
+
+
+def _withdraw(erasure: Erasure, actor: str) -> None:
+    Erasure.objects.filter(pk=erasure.pk).update(withdrawn_by=actor, withdrawn_at=Clock())
+    waiting = ErasureRun.objects.filter(erasure=erasure, state=ErasureState.WAITING.value)
+    waiting.update(state=ErasureState.LEFT.value, why="it was withdrawn before anybody had agreed")
+    log(erasure, ActKind.ERASURE_WITHDRAWN, {"asked_by": erasure.actor}, actor)
+
+
+def _check(called: Sequence[Called], reason: str, reference: str) -> None:
+    if reason not in set(EraseReason):
+        raise Invalid("reason", f"must be one of: {', '.join(EraseReason)}")
+    if reference and not _REFERENCE.fullmatch(reference):
+        raise Invalid("reference", "must be at most 60 letters, digits, spaces and . / # _ -")
+    if any(concerned.stands_in(one, reference) for one in called):
+        raise Invalid("reference", "must not name the person: it is kept for ever")
+
+
+def _list(erasure: Erasure, ids: Iterable[int], spared: Iterable[int] = ()) -> None:
+    left = set(spared)
+    ErasureRun.objects.bulk_create(
+        ErasureRun(
+            erasure=erasure,
+            run_id=id,
+            state=(ErasureState.LEFT if id in left else ErasureState.WAITING).value,
+            why="it names others as well" if id in left else "",
+        )
+        for id in sorted(ids)
+    )
+
+
+def log(erasure: Erasure, what: ActKind, body: dict[str, Any], actor: str = "") -> None:
+    """Log an act on an erasure, in the caller's transaction: by default of whoever has asked for it."""
+    acts.record(
+        what,
+        actor=actor or erasure.actor,
+        about=acts.about("erasure", erasure.pk),
+        body={
+            "kinds": erasure.kinds,
+            "subjects": erasure.hashes,
+            "why": erasure.reason,
+            "reference": erasure.reference,
+            **body,
+        },
+    )
+
+
+def again(lines: Iterable[erasure_list.Line], *, actor: str) -> list[Erasure]:
+    """Ask once more for what a list of erasures has erased and this database holds: after a restore from a backup.
+
+    Returns an erasure for each that had something left here.
+    """
+    runs.check_actor(actor)
+    refs: dict[tuple[Any, ...], list[str]] = {}
+    for line in lines:
+        whose = (tuple(line.kinds), tuple(line.hashes), line.reason, line.reference)
+        refs.setdefault(whose, []).extend(line.runs)
+    made = []
+    for (kinds, hashes, reason, reference), names in refs.items():
+        with committing("command"):
+            erased = ErasureRun.objects.filter(state=ErasureState.ERASED.value).values("run")
+            ids = list(Run.objects.filter(ref__in=names).exclude(pk__in=erased).values_list("pk", flat=True))
+            if not ids:
+                continue
+            erasure = Erasure.objects.create(
+                kinds=list(kinds), hashes=list(hashes), reason=reason, reference=reference, actor=actor
+            )
+            _list(erasure, ids)
+            log(erasure, ActKind.ERASURE_ASKED, {"runs": len(ids), "left": 0, "again": True})
+            made.append(erasure)
+    return made
