@@ -19,7 +19,7 @@ from durable.models.erasure import Erasure, ErasureRun
 from durable.models.holds import FoundRun, HeldRun, LegalHold
 from durable.models.progress import Branch, Checkpoint, Frozen, Message
 from durable.models.retention import OF_RUNS, RetentionPass, RetentionPolicy, Stored
-from durable.models.roots import Anchor, Cut, Mark, Root
+from durable.models.roots import AcceptedCut, Anchor, Cut, Mark, Root, SignKey
 from durable.models.runs import Attempt, Budget, Purse, Recovery, Run, Signal, Stop, Wait
 from durable.models.summary import EffectCell, EffectGroup, Indexed, SubjectName
 from durable.models.vendor_statements import (
@@ -37,11 +37,16 @@ APPEND_ONLY_TABLES = tuple(
     for model in (LedgerEvent, Root, Cut, VendorStatement, StatementTotal, Difference, Explanation)
 )
 
+#: Which the application reads; only the owner, and triggers of the database's, write them.
+OWNERS_TABLES = tuple(model._meta.db_table for model in (SignKey, AcceptedCut))
+
 __all__ = [
     "ACTS",
     "APPEND_ONLY_TABLES",
     "BY_MACHINE",
     "OF_RUNS",
+    "OWNERS_TABLES",
+    "AcceptedCut",
     "ActKey",
     "ActWords",
     "Anchor",
@@ -75,6 +80,7 @@ __all__ = [
     "Run",
     "SealKey",
     "Sealed",
+    "SignKey",
     "Signal",
     "StatementRequest",
     "StatementTotal",

@@ -51,6 +51,27 @@ class Cut(models.Model):
         return f"{self.run_ref} after {self.no}"
 
 
+class SignKey(models.Model):
+    """A public key, in 64 hexadecimal digits, whose signature under a cut the database itself takes. Only the owner of
+    the tables names one (`manage.py migrate`).
+    """
+
+    key = models.TextField(primary_key=True)
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class AcceptedCut(models.Model):
+    """A cut whose signature the database has checked: events up to the id `gone` may go. Its own trigger writes it."""
+
+    number = models.BigIntegerField(primary_key=True)
+    gone = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"cut {self.number}"
+
+
 class Mark(models.Model):
     """The builder's one mark: once every transaction older than `transaction` has ended, no event up to the id `last`
     can come any more.

@@ -10,8 +10,8 @@ from __future__ import annotations
 from django.db import connection
 
 from durable.errors import Conflict, NotFound
-from durable.models import Root
-from durable.roots import builder
+from durable.models import Root, SignKey
+from durable.roots import builder, signing
 from durable.roots.merkle import Tree
 from durable.roots.reading import stream
 from durable.roots.statement import leaf_of_cut, parse
@@ -27,8 +27,14 @@ def cut(upto: int) -> Root:
     """Write down that the events of all roots up to the number `upto` go, in the caller's transaction. Returns the cut.
 
     Verify first: what was changed before it goes can't be found afterwards. Raises NotFound, or Conflict where nothing
-    of that root is there to go.
+    of that root is there to go, or where the database would not take the signature.
     """
+    key = signing.public_key()
+    if not SignKey.objects.filter(key=key).exists():
+        raise Conflict(
+            f"the database has not been told of the key {key}: run `manage.py migrate` where INTERLOCK_SIGN_KEY or "
+            "INTERLOCK_PUBLIC_KEYS names it"
+        )
     builder.hold()
     root = Root.objects.filter(number=upto).first()
     if root is None:

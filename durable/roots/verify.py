@@ -1,8 +1,8 @@
 """Everything that can be held against everything else, in one snapshot, with memory that does not grow.
 
 Chains against their rows and heads, statements against events and signatures, the database against what was kept
-outside, rows and sealed boxes against the events that name them. What the console keeps beside the ledger is held
-against it by the functions that INTERLOCK_EVIDENCE names.
+outside, rows, sealed boxes and statements of vendors against the events that name them. What the console keeps beside
+the ledger is held against it by the functions that INTERLOCK_EVIDENCE names.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from durable.roots import chains, effects, outside, periods
+from durable.roots import chains, effects, outside, periods, vendors
 from durable.roots.reading import Finding, Wire, stream
 
 
@@ -55,6 +55,7 @@ def findings(
     if payloads:
         yield from effects.check(wire, report.held)
         yield from effects.check_sealed(wire, report.held)
+        yield from vendors.check(wire)
         for path in settings.INTERLOCK_EVIDENCE:
             yield from import_string(path)(wire)
     yield from _guards(wire)
@@ -75,6 +76,7 @@ GUARDS = frozenset(
     {
         "durable_ledgerevent.chain_event",
         "durable_ledgerevent.goes_by_cut",
+        "durable_root.cut_is_signed",
         *(f"{table}.{name}" for table in ("durable_ledgerevent", "durable_root", "durable_cut")
           for name in ("only_grows", "never_emptied")),
         *(f"durable_chain.{name}" for name in ("moved_by_events", "chain_only_grows", "chain_never_emptied")),

@@ -18,9 +18,10 @@ from durable import acts
 from durable.findings import AGREED, Finding
 from durable.journal import ENGINE
 from durable.models import StatementRequest, VendorStatement
-from durable.sql import listed
+from durable.sql import answer, listed
 from durable.states import ActKind, EffectState
 from durable.vendor_statements.accounts import Account
+from durable.vendor_statements.digests import likeness, whole
 
 _AGREED = listed(AGREED)
 #: Where the ledger says that something moved; of the other kinds it says no, or nothing yet.
@@ -94,9 +95,7 @@ SELECT CASE WHEN l.receipt IS NULL THEN '{Finding.LEDGER_ALONE.value}' ELSE '{Fi
 
 _WRITE = f"""
 WITH told AS (
-    SELECT h.*, encode(sha256(convert_to(jsonb_build_array(%(vendor)s::text, %(account)s::text, h.kind, h.receipt,
-        h.effect_key, h.undo, h.ledger_minor, h.ledger_currency, h.vendor_amount, h.vendor_minor, h.vendor_currency
-        )::text, 'UTF8')), 'hex') AS likeness
+    SELECT h.*, {likeness("h", "%(vendor)s", "%(account)s")} AS likeness
     FROM pg_temp.interlock_held h WHERE h.kind NOT IN ({_AGREED})
 ), counted AS (
     SELECT count(*) AS number,
@@ -135,6 +134,8 @@ INSERT INTO durable_unexplained (difference_id, statement_id, likeness)
 SELECT f.id, f.statement_id, f.likeness FROM found f
 WHERE NOT EXISTS (SELECT FROM durable_explanation x WHERE x.likeness = f.likeness)
 """
+
+_WHOLE = f"SELECT {whole('d')} FROM durable_difference d WHERE d.statement_id = %(request)s"
 
 # A newer statement about the same time says how it stands now; the older ones stay, and ask for nothing any more.
 _SUPERSEDE = """
@@ -183,10 +184,12 @@ def _values(account: Account, start: datetime, end: datetime) -> dict[str, Any]:
 
 
 def _told(made: VendorStatement) -> dict[str, Any]:
-    """What the chain keeps of a statement: all totals, and the digest of its differences. Sums are texts: they may be
+    """What the chain keeps of a statement: all totals, and the digests of its differences. Sums are texts: they may be
     larger than a reader that keeps numbers as doubles can tell.
     """
     totals = made.totals.order_by("kind", "undo", "currency")
+    row = answer(_WHOLE, {"request": made.pk})
+    assert row is not None
     return {
         "vendor": made.vendor,
         "account": made.account,
@@ -204,4 +207,7 @@ def _told(made: VendorStatement) -> dict[str, Any]:
             }
             for one in totals
         ],
+        "tools": made.tools,
+        "listed": made.listed,
+        "rows": row[0],
     }

@@ -111,9 +111,14 @@ def aged(days: int) -> None:
     """Make every event that there is so much older, and every chain hold again, as if it had been written then."""
     with forging() as wire:
         wire.execute("UPDATE durable_ledgerevent SET at = at - %s * interval '1 day'", [days])
-        for (run,) in wire.execute("SELECT run_ref FROM durable_chain ORDER BY run_ref").fetchall():
-            head = b""
-            for event in events_of(wire, run):
-                head = event.after(head)
-                wire.execute("UPDATE durable_ledgerevent SET hash = %s WHERE id = %s", [head, event.id])
-            wire.execute("UPDATE durable_chain SET head = %s WHERE run_ref = %s", [head, run])
+        rechain(wire)
+
+
+def rechain(wire: psycopg.Connection[Any]) -> None:
+    """Make every chain hold again, as if its events had been written as they are now."""
+    for (run,) in wire.execute("SELECT run_ref FROM durable_chain ORDER BY run_ref").fetchall():
+        head = b""
+        for event in events_of(wire, run):
+            head = event.after(head)
+            wire.execute("UPDATE durable_ledgerevent SET hash = %s WHERE id = %s", [head, event.id])
+        wire.execute("UPDATE durable_chain SET head = %s WHERE run_ref = %s", [head, run])

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 
 from approvals.models import Decision, Gate
 from durable import holds, indexing, retention, summary, vault
@@ -22,6 +22,7 @@ from durable.models import Effect, LedgerEvent, RetentionPolicy, Root, Run, Seal
 from durable.models.fields import Clock
 from durable.retention import passes, periods
 from durable.roots import bundle, standalone
+from durable.roots.cutting import cut
 from durable.roots.reading import snapshot
 from durable.roots.statement import parse
 from durable.states import RunState
@@ -228,14 +229,18 @@ def test_nothing_goes_by_a_cut_that_nobody_of_ours_has_signed(ledger: tuple[Gate
 
 def test_young_events_stay_whatever_a_cut_says(ledger: tuple[Gate, Gate]) -> None:
     passes.daily()
-    with psycopg.connect(url("application")) as hand:
-        number = Root.objects.count() + 1
+    root_and_keep()
+    with transaction.atomic():
+        cut(Root.objects.exclude(statement__startswith="interlock-cut").latest("number").number)
+    assert periods.gone() > 0
+    with (
+        psycopg.connect(url("application")) as hand,
+        pytest.raises(psycopg.errors.InsufficientPrivilege, match="twelve months"),
+    ):
         hand.execute(
-            "INSERT INTO durable_root (number, last, statement, signature) VALUES (%s, 0, %s, '')",
-            [number, f"interlock-cut-1\nnumber: {number}\ngone: 999999\ncount: 1\n"],
+            "SELECT durable_let_events_go(ARRAY(SELECT id FROM durable_ledgerevent WHERE id <= %s))",
+            [periods.gone()],
         )
-        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="twelve months"):
-            hand.execute("SELECT durable_let_events_go(ARRAY(SELECT id FROM durable_ledgerevent))")
 
 
 @pytest.mark.parametrize("who", ["application", "owner", "superuser"])

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from durable import holds
 from durable.models import Chain, LedgerEvent, Run
+from durable.roots import builder
+from durable.roots.cutting import cut
 from tests.engine import held
 from tests.engine.rooted import aged, begun, tell, url
 
@@ -91,7 +93,9 @@ def test_no_cut_of_ones_own_lets_events_go(run: Run, hand: psycopg.Connection) -
     hand.execute(
         "INSERT INTO pg_temp.durable_root VALUES (1, E'interlock-cut-1\\nnumber: 1\\ngone: 999999999\\n')"
     )
-    hand.execute("GRANT ALL ON pg_temp.durable_root TO PUBLIC")
+    hand.execute("CREATE TEMPORARY TABLE durable_acceptedcut (number bigint, gone bigint)")
+    hand.execute("INSERT INTO pg_temp.durable_acceptedcut VALUES (1, 999999999)")
+    hand.execute("GRANT ALL ON pg_temp.durable_root, pg_temp.durable_acceptedcut TO PUBLIC")
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="signed cut"):
         hand.execute("SELECT durable_let_events_go(ARRAY(SELECT id FROM public.durable_ledgerevent))")
     assert LedgerEvent.objects.filter(run_ref=run.ref).exists()
@@ -99,10 +103,9 @@ def test_no_cut_of_ones_own_lets_events_go(run: Run, hand: psycopg.Connection) -
 
 def test_no_empty_list_of_ones_own_passes_a_legal_hold(run: Run, hand: psycopg.Connection) -> None:
     holds.set_on_run(run.ref, actor="rita", reason="a claim")
-    hand.execute(
-        "INSERT INTO durable_root (number, last, statement, signature)"
-        " VALUES (1, 0, E'interlock-cut-1\\nnumber: 1\\ngone: 999999999\\ncount: 1\\n', '')"
-    )
+    builder.build()
+    with transaction.atomic():
+        cut(1)
     hand.execute("CREATE TEMPORARY TABLE durable_heldrun (run_id bigint, hold_id bigint)")
     hand.execute("GRANT ALL ON pg_temp.durable_heldrun TO PUBLIC")
     its_events = "SELECT id FROM public.durable_ledgerevent WHERE run_ref = %s"
