@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -75,6 +75,15 @@ def keyed_hash(kind: str, value: str, secret: bytes) -> str:
         data = part.encode("utf-8")
         mac.update(len(data).to_bytes(8, "big") + data)
     return mac.hexdigest()
+
+
+def about(key: str, once_per: str, subjects: Iterable[str]) -> str:
+    """SHA-256 (hexadecimal) over whom an effect concerns, for the ledger to hold its rows to: `subjects` are lines of a
+    kind and a keyed hash, `once_per` is the keyed hash of what may happen once, or "".
+
+    The effect's key is in it, so that effects of one person have nothing in common that could be seen.
+    """
+    return sha256("\n".join([key, once_per, *sorted(subjects)]).encode())
 
 
 def normal(value: str) -> str:

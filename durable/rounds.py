@@ -19,7 +19,7 @@ from durable.beats import asking, committing
 from durable.errors import BudgetExhausted, Conflict, Invalid
 from durable.gatekeeper import Requirement, gatekeeper
 from durable.ledger import Ask, Place, forgotten, gating, outcome
-from durable.ledger.ask import amount_told
+from durable.ledger.ask import about_told, amount_told
 from durable.ledger.record import give_back, open_gate, reserve, write_subjects
 from durable.models import Effect, Run, Sealed
 from durable.reconcile import LOOKUP_TIMEOUT
@@ -224,7 +224,7 @@ def _open(
         give_back(run, effect)
     move_effect(effect, EffectState.PENDING if needed is None else EffectState.GATED, **columns)
     reserve(run, effect)
-    write_subjects(effect, ask.proposal.subjects)
+    write_subjects(effect, ask)
     journal.record(
         run,
         kind,
@@ -236,6 +236,7 @@ def _open(
             "digest": effect.digest,
             "digest_before": before,
             **amount_told(ask),
+            **about_told(ask, effect.key, settings.INTERLOCK_HASH_KEY),
             **(body or {}),
         },
     )

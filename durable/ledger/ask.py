@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from durable import tools
-from durable.digest import keyed_hash
+from durable.digest import about, keyed_hash
 from durable.errors import Invalid, UnknownTool
 from durable.ledger.places import Place
 from durable.models import Effect
@@ -105,6 +105,17 @@ class Ask:
         if self.proposal.once_per is None or self.undo_of is not None:
             return ""
         return keyed_hash(f"once:{self.tool.name}", self.proposal.once_per, secret)
+
+
+def hashes_of(ask: Ask, secret: bytes) -> dict[str, str]:
+    """Whom an ask is about: by kind, the keyed hash under which it is filed."""
+    return {kind: keyed_hash(kind, value, secret) for kind, value in ask.proposal.subjects.items()}
+
+
+def about_told(ask: Ask, key: str, secret: bytes) -> dict[str, Any]:
+    """What the ledger is told of whom an ask under this key is about."""
+    lines = [f"{kind} {hash}" for kind, hash in hashes_of(ask, secret).items()]
+    return {"about": about(key, ask.once_per(secret), lines)}
 
 
 def amount_told(ask: Ask) -> dict[str, Any]:

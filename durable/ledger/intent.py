@@ -10,12 +10,12 @@ from django.conf import settings
 from django.db import connection
 
 from durable import vault
-from durable.digest import canonical, keyed_hash
+from durable.digest import canonical
 from durable.errors import LeaseLost, Stopping
 from durable.gatekeeper import Requirement
 from durable.journal import ENGINE, one_line
 from durable.ledger import purse
-from durable.ledger.ask import Ask, amount_told
+from durable.ledger.ask import Ask, about_told, amount_told, hashes_of
 from durable.ledger.places import key_of, undo_key_of
 from durable.ledger.release import forward_only, sent_body, within
 from durable.ledger.statements import INTENT, INTENT_AND_BILL
@@ -109,7 +109,9 @@ def _values(
         "forgotten_since": draft.doubted.get("forgotten_since"),
     }
     sealed = Sealed(run_id=run.pk, digest=proposal.digest, box=box)
-    return values | _for_people(claim, draft, facts) | _about(ask) | _told(claim, draft), sealed
+    return values | _for_people(claim, draft, facts) | _about(ask) | _told(
+        claim, draft, values["key"]
+    ), sealed
 
 
 def _for_people(claim: Claim, draft: Draft, facts: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -127,15 +129,12 @@ def _for_people(claim: Claim, draft: Draft, facts: Mapping[str, Any] | None) -> 
 
 def _about(ask: Ask) -> dict[str, Any]:
     """Whom it is about, as keyed hashes."""
-    subjects, secret = ask.proposal.subjects, settings.INTERLOCK_HASH_KEY
-    return {
-        "kinds": list(subjects),
-        "hashes": [keyed_hash(kind, value, secret) for kind, value in subjects.items()],
-    }
+    found = hashes_of(ask, settings.INTERLOCK_HASH_KEY)
+    return {"kinds": list(found), "hashes": list(found.values())}
 
 
-def _told(claim: Claim, draft: Draft) -> dict[str, Any]:
-    events = _events(claim, draft)
+def _told(claim: Claim, draft: Draft, key: str) -> dict[str, Any]:
+    events = _events(claim, draft, key)
     return {
         "event_kinds": [kind.value for kind, _, _ in events],
         "actors": [one_line(actor) for _, actor, _ in events],
@@ -143,7 +142,7 @@ def _told(claim: Claim, draft: Draft) -> dict[str, Any]:
     }
 
 
-def _events(claim: Claim, draft: Draft) -> list[tuple[EventKind, str, dict[str, Any]]]:
+def _events(claim: Claim, draft: Draft, key: str) -> list[tuple[EventKind, str, dict[str, Any]]]:
     """What the ledger is told: the intent, the older key that it is linked to, and the request that is let out."""
     ask, proposal = draft.ask, draft.ask.proposal
     body: dict[str, Any] = {
@@ -153,7 +152,7 @@ def _events(claim: Claim, draft: Draft) -> list[tuple[EventKind, str, dict[str, 
         "digest": proposal.digest,
         "attempt": claim.attempt,
     }
-    body |= amount_told(ask)
+    body |= amount_told(ask) | about_told(ask, key, settings.INTERLOCK_HASH_KEY)
     told = [(EventKind.INTENT, claim.actor, body)]
     if draft.older is not None:
         told.append((EventKind.LINKED, ENGINE, {"older": draft.older.key}))

@@ -10,10 +10,9 @@ from django.conf import settings
 
 from durable import clock, draining, journal
 from durable.beats import committing, stating
-from durable.digest import keyed_hash
 from durable.gatekeeper import Requirement, gatekeeper
 from durable.ledger import gating, purse
-from durable.ledger.ask import Ask
+from durable.ledger.ask import Ask, hashes_of
 from durable.ledger.intent import Draft, insert
 from durable.ledger.release import Sending, within
 from durable.ledger.sends import forgotten
@@ -105,15 +104,10 @@ def open_gate(run: Run, effect: Effect, needed: Requirement) -> None:
     )
 
 
-def write_subjects(effect: Effect, subjects: Mapping[str, str]) -> None:
-    """Index an effect by whom it is about, as keyed hashes."""
+def write_subjects(effect: Effect, ask: Ask) -> None:
+    """Index an effect by whom an ask is about, as keyed hashes."""
     Subject.objects.filter(effect=effect).delete()
     Subject.objects.bulk_create(
-        Subject(
-            effect=effect,
-            run_id=effect.run_id,
-            kind=kind,
-            hash=keyed_hash(kind, value, settings.INTERLOCK_HASH_KEY),
-        )
-        for kind, value in subjects.items()
+        Subject(effect=effect, run_id=effect.run_id, kind=kind, hash=hash)
+        for kind, hash in hashes_of(ask, settings.INTERLOCK_HASH_KEY).items()
     )

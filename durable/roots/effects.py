@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from durable import vault
+from durable.digest import about
 from durable.roots.reading import Finding, Wire, one, stream
 from durable.states import ActKind, EffectState, EventKind
 
@@ -24,12 +25,17 @@ _KINDS = [*_DRAFTED, EventKind.SENT.value, *_SETTLED]
 _EFFECTS = """
 SELECT coalesce(e.key, v.effect_key), v.run_ref, v.no, v.kind, v.body, e.ref, e.digest_asked, e.digest, e.asked,
        e.payload, e.amount_minor, e.currency, e.state, e.receipt_id, e.applied_no, e.tool, e.tool_version,
-       e.effect_class, e.cut
+       e.effect_class, e.cut, e.once_per, e.about, e.astray
 FROM (SELECT * FROM durable_ledgerevent WHERE effect_key <> '' AND kind = ANY(%s)) v
 FULL JOIN (
     SELECT e.*, r.ref, p.digest AS payload, a.digest AS asked,
-           (SELECT max(k.no) FROM durable_cut k WHERE k.run_ref = r.ref) AS cut
+           (SELECT max(k.no) FROM durable_cut k WHERE k.run_ref = r.ref) AS cut,
+           s.about, s.low <> e.run_id OR s.high <> e.run_id AS astray
     FROM durable_effect e JOIN durable_run r ON r.id = e.run_id
+    LEFT JOIN (
+        SELECT effect_id, array_agg(kind || ' ' || hash) AS about, min(run_id) AS low, max(run_id) AS high
+        FROM durable_subject GROUP BY effect_id
+    ) s ON s.effect_id = e.id
     LEFT JOIN durable_sealed p ON p.id = e.payload_id LEFT JOIN durable_sealed a ON a.id = e.payload_asked_id
 ) e ON e.key = v.effect_key
 ORDER BY 1, v.id
@@ -91,7 +97,7 @@ def check(wire: Wire, held: Held) -> Iterator[Finding]:
     for key, rows in groupby(stream(wire, _EFFECTS, [_KINDS]), itemgetter(0)):
         held.effects += 1
         told = list(rows)
-        (_, run, first, _, _, ref, *_, cut) = told[0]
+        run, first, ref, cut = told[0][1], told[0][2], told[0][5], told[0][18]
         if ref is None:
             yield Finding(f"the effect {key} that it speaks of has no row", run, first)
         elif run is None and cut is None:
@@ -135,6 +141,9 @@ def _effect(key: str, told: list[tuple[Any, ...]], cut: int) -> Iterator[Finding
     # Rounds that were opened before they told the amount say nothing of it.
     if (kind == EventKind.INTENT or "currency" in drafted) and (amount, currency) != meant:
         yield Finding(f"the row of {key} has another amount than this event", ref, last)
+    once_per, subjects, astray = told[0][19:]
+    if "about" in drafted and (astray or about(key, once_per, subjects or ()) != drafted["about"]):
+        yield Finding(f"the rows of {key} say that it is about others than this event", ref, last)
     for no, kind, facts in events:
         if kind == EventKind.SENT and facts.get("digest") != digest and no > last:
             yield Finding(f"what was sent is not what the row of {key} says", ref, no)

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from durable.digest import keyed_hash
+from durable.digest import about, keyed_hash
 from durable.ledger import Place, key_of
 from durable.money import from_minor
 from durable.states import Attention, EffectClass, EffectState, EventKind
@@ -95,13 +95,15 @@ class Act:
         }
         if wanted.once_per is not None:
             self.values["once_per"] = keyed_hash(f"once:{wanted.tool}", wanted.once_per, secret)
-        for kind, value in wanted.subjects.items():
-            hash = keyed_hash(kind, value, secret)
+        subjects = {kind: keyed_hash(kind, value, secret) for kind, value in wanted.subjects.items()}
+        for kind, hash in subjects.items():
             story.rows.add("durable_subject", self.id, story.id, kind, hash)
-            story.rows.name(kind, hash, value)
+            story.rows.name(kind, hash, wanted.subjects[kind])
         self.money(reserved=wanted.minor or 0)
         body: dict[str, Any] = {"tool": wanted.tool, "tool_version": 1, "class": wanted.effect_class.value}
         body |= {"digest": self.digest, "attempt": story.attempt, **self._amount()}
+        lines = [f"{kind} {hash}" for kind, hash in subjects.items()]
+        body["about"] = about(self.key, self.values["once_per"], lines)
         self.event(EventKind.INTENT, actor=story.worker, body=body)
 
     # The vendor

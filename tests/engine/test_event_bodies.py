@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
 import pytest
 
 from durable import claims, journal
-from durable.models import Run
+from durable.models import Run, Subject
 from tests.engine import desk, people, tools
 from tests.engine.scenes import refund
 from tests.vendors import Vendor
@@ -29,6 +30,7 @@ class _Given:
 GIVEN: Any = _Given()
 SENT = {"attempt": 1, "digest": GIVEN, "round": 1, "send": 1, "within_ms": GIVEN}
 INTENT = {
+    "about": GIVEN,
     "amount_minor": 4000,
     "attempt": 1,
     "class": "idempotent",
@@ -59,6 +61,11 @@ def test_an_act_that_is_answered_at_once(vendor: Vendor) -> None:
     digest = tools.effect(run).digest
     assert [body["digest"] for _, _, body in told(run)] == [digest] * 3
     assert told(run)[-1][2]["receipt"] == tools.effect(run).receipt_id
+    # By hand: the key, what may happen once, and a line of kind and keyed hash for each whom it is about.
+    filed = Subject.objects.filter(run=run).values_list("kind", "hash")
+    lines = [f"{run.ref}:pay", "", *sorted(f"{kind} {hash}" for kind, hash in filed)]
+    by_hand = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    assert told(run)[0][2]["about"] == by_hand
 
 
 def test_an_act_that_is_refused_for_good(vendor: Vendor) -> None:
@@ -111,7 +118,7 @@ def test_an_act_that_people_let_out(vendor: Vendor) -> None:
     desk.drive(run)
     kinds = [(kind, who, set(body)) for kind, who, body in told(run)]
     assert kinds == [
-        ("intent", "worker", {"attempt", "class", "digest", "tool", "tool_version"}),
+        ("intent", "worker", {"about", "attempt", "class", "digest", "tool", "tool_version"}),
         ("gated", "interlock", {"digest", "round", "words"}),
         ("approved", "alice", {"digest", "round", "gate", "decision", "before", "after"}),
         ("sent", "worker", set(SENT)),
