@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,8 +17,9 @@ from django.urls import reverse
 from approvals import days
 from approvals.charts import Chart, Column, Piece, draw
 from approvals.ledger_query import AGENT, CURRENCY, DECIDED_BY, FROM, NONE, REASON, TO, TOOL
-from approvals.queries import actors, groups, tallies, totals, words
+from approvals.queries import actors, groups, periods, tallies, totals, words
 from approvals.queries.groups import Wanted
+from approvals.queries.periods import Asked, Mark, Period
 from approvals.queries.pictures import on_scale, unit
 from approvals.queries.tallies import Tally
 from approvals.queries.totals import Money
@@ -28,76 +29,9 @@ from durable.tools import all_tools
 
 #: The tool whose history is shown where none is named, if there is one.
 REFUND = "refund"
-#: Months that are shown at most, and agents, reasons or persons.
-MONTHS, BARS = 120, 12
+#: Agents, reasons or persons that are shown at most.
+BARS = 12
 _NAMELESS = {REASON: "no reason", DECIDED_BY: "nobody was asked", AGENT: NONE}
-_DAY, _WEEK = timedelta(days=1), timedelta(days=7)
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """One mark of a chart: from a day to another, both included, how it is called, and how a search says it."""
-
-    first: date
-    last: date
-    name: str
-    start: str
-    end: str
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """A stretch of days up to today, and its marks."""
-
-    name: str
-    words: str
-    marks: Callable[[date, date], list[Mark]]  # of today, and of the day of the first effect
-
-
-def _day(day: date) -> Mark:
-    return Mark(day, day, f"{day.day} {day:%b %Y}", day.isoformat(), day.isoformat())
-
-
-def _week(monday: date) -> Mark:
-    sunday = monday + 6 * _DAY
-    return Mark(
-        monday, sunday, f"week of {monday.day} {monday:%b %Y}", monday.isoformat(), sunday.isoformat()
-    )
-
-
-def _month(first: date) -> Mark:
-    said = f"{first:%Y-%m}"
-    return Mark(first, days.months_on(first, 1) - _DAY, f"{first:%b %Y}", said, said)
-
-
-def _weeks(today: date, _: date) -> list[Mark]:
-    monday = today - today.weekday() * _DAY
-    return [_week(monday - back * _WEEK) for back in reversed(range(53))]
-
-
-def _months(today: date, first: date) -> list[Mark]:
-    number = (today.year - first.year) * 12 + today.month - first.month + 1
-    return [_month(days.months_on(today, -back)) for back in reversed(range(min(max(number, 1), MONTHS)))]
-
-
-PERIODS = {
-    one.name: one
-    for one in (
-        Period(
-            "30d", "30 days", lambda today, _: [_day(today - back * _DAY) for back in reversed(range(30))]
-        ),
-        Period(
-            "90d", "90 days", lambda today, _: [_day(today - back * _DAY) for back in reversed(range(90))]
-        ),
-        Period("1y", "a year", _weeks),
-        Period("all", "all months", _months),
-    )
-}
-
-
-def period(name: str) -> Period:
-    """The period of an address; 30 days for nothing and for nonsense."""
-    return PERIODS.get(name, PERIODS["30d"])
 
 
 def tools(known: Iterable[groups.Group]) -> list[str]:
@@ -106,14 +40,15 @@ def tools(known: Iterable[groups.Group]) -> list[str]:
     return sorted(moved | {tool.name for tool in all_tools() if tool.facts.money is not None})
 
 
-def history(tool: str, span: Period, now: datetime) -> dict[str, Any]:
-    """What refunds.html shows of a tool (of refunds, where it is empty)."""
+def history(tool: str, asked: Asked, now: datetime) -> dict[str, Any]:
+    """What refunds.html shows of a tool (of refunds, where it is empty); no number where `asked` has a problem."""
+    span = asked.span
     known, standing = groups.all_groups(), tallies.standing()
     names = tools(known)
     tool = tool or (REFUND if REFUND in names else next(iter(names), ""))
-    marks = span.marks(days.today(now), _first_day(now))
+    marks = span.marks(days.today(now), first_day(now))
     found: list[Tally] = []
-    if standing.blocks is not None and tool:
+    if standing.blocks is not None and tool and not asked.problems:
         wanted = Wanted(tool=frozenset({tool}), undo=False)
         alike = [group for group in known if wanted.fits(group.like) and group.like.currency]
         bounds = [days.begins(mark.first) for mark in marks] + [days.begins(days.after(marks[-1].last))]
@@ -126,7 +61,10 @@ def history(tool: str, span: Period, now: datetime) -> dict[str, Any]:
         "tools": names,
         "title": "Refunds" if tool == REFUND else words.act(tool),
         "period": span,
-        "periods": PERIODS.values(),
+        "periods": periods.PERIODS.values(),
+        "first": asked.first,
+        "last": asked.last,
+        "problems": asked.problems,
         "behind": standing.blocks is None,
         "currencies": [
             _Currency(tool, code, marks, [one for one in found if one.like.currency == code], people).shown(
@@ -137,7 +75,8 @@ def history(tool: str, span: Period, now: datetime) -> dict[str, Any]:
     }
 
 
-def _first_day(now: datetime) -> date:
+def first_day(now: datetime) -> date:
+    """The day on which the first effect was recorded; today where there is none."""
     first = Effect.objects.order_by("pk").values_list("recorded_at", flat=True).first()
     return days.today(first or now)
 

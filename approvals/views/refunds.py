@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from django.http import HttpResponse
 from django.shortcuts import render
 
 from approvals.capabilities import Capability
+from approvals.queries import periods
 from approvals.queries import refunds as queries
 from approvals.views.doors import SignedIn, door, query_text
 from durable.clock import db_now
@@ -13,8 +16,12 @@ from durable.clock import db_now
 
 @door("GET", needs=Capability.SEE_LEDGER)
 def refunds(request: SignedIn) -> HttpResponse:
-    """What was moved when, by whom and why: of refunds, or of the `tool` that the address names."""
+    """What was moved when, by whom and why: of refunds, or of the `tool` that the address names; in one of the periods,
+    or `from` one day `to` another, both included.
+    """
     now = db_now()
-    span = queries.period(query_text(request, "period"))
-    context = queries.history(query_text(request, "tool"), span, now)
-    return render(request, "approvals/refunds.html", context | {"now": now})
+    name, first, last = (query_text(request, one).strip() for one in ("period", "from", "to"))
+    asked = periods.asked(name, first, last, now, queries.first_day(now))
+    context = queries.history(query_text(request, "tool"), asked, now)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if asked.problems else HTTPStatus.OK
+    return render(request, "approvals/refunds.html", context | {"now": now}, status=status)

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from approvals.queries import refunds
+from approvals.queries import periods
 from approvals.queries.words import money
 from durable.clock import db_now
 from durable.models import Effect
@@ -46,7 +46,7 @@ def test_marks_add_up_to_the_rows_and_lead_to_them(reader: Client) -> None:
 
 def _adds_up(reader: Client, period: str) -> None:
     page = reader.get(reverse("refunds"), {"period": period}).context
-    first = refunds.PERIODS[period].marks(timezone.localdate(db_now()), _first())[0].first
+    first = periods.PERIODS[period].marks(timezone.localdate(db_now()), _first())[0].first
     since = timezone.make_aware(datetime(first.year, first.month, first.day))
     assert (page["tool"], page["title"]) == ("refund", "Refunds")
     right = {currency: total for currency in ("EUR", "JPY", "KWD") if (total := applied(currency, since))}
