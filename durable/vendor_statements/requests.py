@@ -7,6 +7,7 @@ can't be made is tried again, later each time, and the request says why.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from celery import current_app
@@ -50,7 +51,7 @@ def settled_by(one: Account, end: datetime) -> datetime:
 def plan(now: datetime | None = None) -> int:
     """Note which days of which accounts are due by the schedule; returns for how many accounts any were.
 
-    It goes on from the newest day that was asked for; an account of which none was begins with yesterday.
+    It goes on from where the newest period that was asked for ends; an account of which none was begins with yesterday.
     """
     plans.agents()
     now = (now or clock.db_now()).astimezone(UTC)
@@ -60,19 +61,26 @@ def plan(now: datetime | None = None) -> int:
     noted = 0
     for one in covered():
         begin = max(newest.get((one.vendor, one.account), today - DAY), today - CATCH_UP * DAY)
-        days = [begin + number * DAY for number in range((today - begin) // DAY)]
-        due = [day for day in days if _from(one, day + DAY) <= now]
+        due = [(start, end) for start, end in _days(begin, today) if _from(one, end) <= now]
         if due:
             with committing("wanted"):
                 StatementRequest.objects.bulk_create(
                     [
-                        StatementRequest(vendor=one.vendor, account=one.account, start=day, end=day + DAY)
-                        for day in due
+                        StatementRequest(vendor=one.vendor, account=one.account, start=start, end=end)
+                        for start, end in due
                     ],
                     ignore_conflicts=True,
                 )
             noted += 1
     return noted
+
+
+def _days(begin: datetime, today: datetime) -> Iterator[tuple[datetime, datetime]]:
+    """Each day up to today; first what is left of a day in the midst of which it begins."""
+    while begin < today:
+        end = begin.replace(hour=0, minute=0, second=0, microsecond=0) + DAY
+        yield begin, end
+        begin = end
 
 
 def _from(one: Account, end: datetime) -> datetime:

@@ -26,9 +26,9 @@ from psycopg.errors import LockNotAvailable, UndefinedTable
 
 from approvals.people import DEMO_PEOPLE
 from durable import summary
-from durable.models import Indexed, RetentionPolicy
+from durable.models import Indexed, RetentionPolicy, SignKey
 from local import demo
-from local.demodata import cast
+from local.demodata import cast, stated
 from local.demodata.bare import uncovered
 from local.demodata.cast import Batch, Plan
 from local.demodata.chronicle import World
@@ -90,8 +90,8 @@ class Made:
     people: list[str] = field(default_factory=list)
 
 
-#: Tables in which the migrations put a row.
-_FILLED = (Indexed, RetentionPolicy)
+#: Tables in which migrating puts a row.
+_FILLED = (Indexed, RetentionPolicy, SignKey)
 
 
 def tables() -> list[str]:
@@ -114,6 +114,8 @@ def fill(order: Order, say: Callable[[str], None]) -> Made:
             say("gathering statistics")
             cursor.execute(_STATISTICS)
             _measure(cursor, made, rows)
+        with _timed(made, "statements"):
+            stated.state(order.until)
     finally:
         connections["owner"].close()
     made.took = time.monotonic() - began
