@@ -1,0 +1,135 @@
+"""A file is downloaded from the real ASGI server: a block at a time, in little memory, closed with its reader."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import re
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.urls import reverse
+
+from approvals.exports import files
+from approvals.models import Export
+from durable.clock import db_now
+from durable.models import LedgerEvent
+from local.process import free_port
+from proof.stage import Stage
+from tests.process import house
+
+pytestmark = pytest.mark.process
+
+SIZE = 96 * 1024 * 1024
+
+
+@pytest.fixture
+def export(on: Stage, settings: Any, tmp_path: Path) -> Export:
+    """A large file that was made for an auditor."""
+    settings.INTERLOCK_EXPORTS = on.settings["INTERLOCK_EXPORTS"] = str(tmp_path)
+    rita = User.objects.create_user("rita")
+    rita.groups.add(Group.objects.get(name="auditor"))
+    block = os.urandom(1024 * 1024)
+    with (tmp_path / "1-1.csv").open("wb") as file:
+        for number in range(SIZE // len(block)):
+            file.write(number.to_bytes(4, "big") + block[4:])
+    return Export.objects.create(
+        person=rita, of="ledger", query="", form="csv", zone="UTC", state="made", file="1-1.csv", bytes=SIZE,
+        manifest={"file": "ledger.csv", "rows": 1}, expires_at=db_now() + timedelta(hours=1),
+    )  # fmt: skip
+
+
+class Server:
+    """The product's own server, asked by plain HTTP with the auditor's cookies."""
+
+    def __init__(self, on: Stage, person: User) -> None:
+        self.port = free_port()
+        words = (sys.executable, "-m", "granian", "--interface", "asginl", "--port", str(self.port))
+        self.process = on.start((*words, "durable.asgi:application"))
+        client = Client()
+        client.force_login(person)
+        page = client.get(reverse("exports"))
+        found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page.content.decode())
+        assert found is not None
+        self.token = found[1]
+        self.cookies = "; ".join(f"{name}={one.value}" for name, one in client.cookies.items())
+        house.until(self.answers, "the server to answer", on.said)
+
+    def answers(self) -> bool:
+        try:
+            wire = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+            wire.request("GET", "/healthz")
+            return wire.getresponse().status == 200
+        except OSError:
+            return False
+
+    def download(self, export: Export) -> http.client.HTTPResponse:
+        wire = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        headers = {"Cookie": self.cookies, "Content-Type": "application/x-www-form-urlencoded"}
+        headers["Origin"] = f"http://127.0.0.1:{self.port}"
+        wire.request(
+            "POST",
+            reverse("export-downloads", args=[export.pk]),
+            f"csrfmiddlewaretoken={self.token}",
+            headers,
+        )
+        return wire.getresponse()
+
+    def processes(self) -> list[int]:
+        """The server and what it has forked."""
+        group = os.getpgid(self.process.pid)
+        found = []
+        for name in filter(str.isdecimal, os.listdir("/proc")):
+            try:
+                if os.getpgid(int(name)) == group:
+                    found.append(int(name))
+            except ProcessLookupError:
+                continue
+        return found
+
+    def most(self) -> int:
+        """The most memory that it has ever had, in bytes."""
+        texts = [Path(f"/proc/{pid}/status").read_text() for pid in self.processes()]
+        return (
+            sum(int(kilobytes) for text in texts for kilobytes in re.findall(r"VmHWM:\s+(\d+) kB", text))
+            * 1024
+        )
+
+    def holds(self, path: Path) -> bool:
+        """Whether any of its processes has the file open."""
+        links = [link for pid in self.processes() for link in Path(f"/proc/{pid}/fd").iterdir()]
+        return any(os.path.realpath(link) == str(path) for link in links if link.is_symlink())
+
+
+def test_a_file_streams_in_little_memory_and_is_closed_with_its_reader(
+    on: Stage, export: Export, tmp_path: Path
+) -> None:
+    path = (tmp_path / export.file).resolve()
+    right = hashlib.sha256(path.read_bytes()).hexdigest()
+    server = Server(on, export.person)
+    before = server.most()
+    answer = server.download(export)
+    assert answer.status == 200, answer.read()
+    assert answer.headers["Content-Length"] == str(SIZE)
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="ledger.csv"'
+    assert "sandbox" in answer.headers["Content-Security-Policy"]
+    digest, read = hashlib.sha256(), 0
+    while block := answer.read(files.BLOCK):
+        digest.update(block)
+        read += len(block)
+    assert (read, digest.hexdigest()) == (SIZE, right)
+    assert server.most() - before < SIZE / 2
+
+    # One reads a little and goes away: the file is let go of, and the next reader is served.
+    gone = server.download(export)
+    assert len(gone.read(files.BLOCK)) == files.BLOCK and server.holds(path)
+    gone.close()
+    house.until(lambda: not server.holds(path), "the file to be closed", on.said)
+    assert hashlib.sha256(server.download(export).read()).hexdigest() == right
+    assert LedgerEvent.objects.filter(run_ref=f"export:{export.pk}", kind="export downloaded").count() == 3
