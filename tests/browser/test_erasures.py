@@ -1,8 +1,9 @@
-"""An admin lets a person be forgotten: found, looked at, confirmed by name, and seen through."""
+"""Two admins let a person be forgotten: found, looked at, confirmed by name, agreed to, and seen through."""
 
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import Page
 
 from durable import erasing
 from durable.models import Erasure, Run
@@ -14,7 +15,24 @@ from tests.vendors import Vendor
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-def test_an_admin_finds_a_person_sees_what_would_go_and_has_it_erased(cast: Cast, vendor: Vendor) -> None:
+def looked(page: Page) -> None:
+    """Find the person by all names, up to what an erasure would do."""
+    page.goto("/erasures/")
+    page.get_by_label("Every name by which they are known").fill("order:8812\norder:8813")
+    page.get_by_role("button", name="See what would be erased").click()
+    page.get_by_role("heading", name="What would be erased").wait_for()
+
+
+def confirmed(page: Page, button: str) -> None:
+    """Say why, type the name once more, and ask."""
+    page.get_by_label("Why", exact=True).select_option("the person asked for it")
+    page.get_by_label("Number of the request").fill("T-77")
+    page.get_by_label("Type the first name once more").fill("8812")
+    page.get_by_role("button", name=button).click()
+    page.get_by_role("heading", name="Erasure").wait_for()
+
+
+def test_two_admins_find_a_person_see_what_would_go_and_have_it_erased(cast: Cast, vendor: Vendor) -> None:
     desk.order(vendor, amount="40.00", name="8812")
     run = desk.drive(desk.start("8812", text="It arrived broken. Ann"))
     desk.order(vendor, amount="140.00", name="8813")
@@ -22,17 +40,18 @@ def test_an_admin_finds_a_person_sees_what_would_go_and_has_it_erased(cast: Cast
     page = cast.enters("ada")
     page.goto("/erasures/")
     bad = shown_badly(page)
-    page.get_by_label("Every name by which they are known").fill("order:8812\norder:8813")
-    page.get_by_role("button", name="See what would be erased").click()
-    page.get_by_role("heading", name="What would be erased").wait_for()
+    looked(page)
     assert "8812" not in page.url
     assert page.get_by_text(f"Not yet: {waits.ref} is suspended.").is_visible()
     bad += shown_badly(page)
-    page.get_by_label("Why", exact=True).select_option("the person asked for it")
-    page.get_by_label("Number of the request").fill("T-77")
-    page.get_by_label("Type the first name once more").fill("8812")
-    page.get_by_role("button", name="Erase 2 runs for ever").click()
-    page.get_by_role("heading", name="Erasure").wait_for()
+    confirmed(page, "Ask to erase 2 runs for ever")
+    assert page.get_by_text("Nothing is erased yet: another person must agree.").is_visible()
+    bad += shown_badly(page)
+    assert list(erasing.due()) == []
+    page = cast.enters("noor")
+    looked(page)
+    assert page.get_by_text("Ada Lindqvist has asked for this").is_visible()
+    confirmed(page, "Erase 2 runs for ever")
     erasing.carry_on(Erasure.objects.get().pk)
     page.get_by_text("1 of 2 runs erased").wait_for()
     bad += shown_badly(page)
