@@ -35,8 +35,8 @@ def test_what_is_scheduled_comes_at_its_interval_through_both_clock_changes(name
     assert length == timedelta(hours=hours)
     planned: Any = SCHEDULE[name]["schedule"]
     every: Any = maybe_schedule(planned, app=app)
-    zone: Any = app.conf.timezone
-    assert type(every) is schedule and zone == "UTC" and app.conf.enable_utc
+    kind, zone = type(every), str(app.conf.timezone)
+    assert kind is schedule and zone == "UTC" and app.conf.enable_utc
     step = min(every.run_every, timedelta(seconds=15))
     present = last = begin.astimezone(UTC)
     times = []
