@@ -94,23 +94,27 @@ def withdrawals(request: SignedIn, erasure: int) -> HttpResponse:
     try:
         erasure_orders.withdraw(erasure, actor=access.actor(request.user))
     except Conflict as error:
-        messages.error(request, f"Nothing was changed: {error}.")
-    else:
-        messages.success(request, "It is withdrawn. Nothing of it was erased.")
+        return _one(request, erasure, problem=f"Nothing was changed: {error}.", status=HTTPStatus.CONFLICT)
+    messages.success(request, "It is withdrawn. Nothing of it was erased.")
     return htmx.see_other(request, reverse("erasure", args=[erasure]))
 
 
 @door("GET", needs=Capability.ERASE)
 def erasure(request: SignedIn, erasure: int) -> HttpResponse:
     """One erasure: how far it is, and what waits."""
+    return _one(request, erasure)
+
+
+def _one(request: SignedIn, erasure: int, *, problem: str = "", status: int = HTTPStatus.OK) -> HttpResponse:
     found = Erasure.objects.filter(pk=erasure).first()
     if found is None:
         raise NotFound("no such erasure")
     context = seen.detail(found, access.actor(request.user))
-    if htmx.unchanged(request, context["version"]):
+    if not problem and htmx.unchanged(request, context["version"]):
         return htmx.not_modified()
-    context |= {"now": db_now(), "section": "erasures"}
-    return htmx.page(request, ONE, context, fragment="live", ended=not found.due_at)
+    context |= {"now": db_now(), "section": "erasures", "problem": problem}
+    over = found.done_at is not None or found.withdrawn_at is not None
+    return htmx.page(request, ONE, context, fragment="live", ended=over, status=status)
 
 
 def _found(form: EraseForm) -> concerned.Found:

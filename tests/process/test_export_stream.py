@@ -7,6 +7,8 @@ import http.client
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -63,23 +65,22 @@ class Server:
 
     def answers(self) -> bool:
         try:
-            wire = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-            wire.request("GET", "/healthz")
-            return wire.getresponse().status == 200
+            with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)) as wire:
+                wire.request("GET", "/healthz")
+                return wire.getresponse().status == 200
         except OSError:
             return False
 
-    def download(self, export: Export) -> http.client.HTTPResponse:
-        wire = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+    @contextmanager
+    def download(self, export: Export) -> Iterator[http.client.HTTPResponse]:
+        """The answer, to be read; whoever leaves the block goes away, however much was read."""
         headers = {"Cookie": self.cookies, "Content-Type": "application/x-www-form-urlencoded"}
         headers["Origin"] = f"http://127.0.0.1:{self.port}"
-        wire.request(
-            "POST",
-            reverse("export-downloads", args=[export.pk]),
-            f"csrfmiddlewaretoken={self.token}",
-            headers,
-        )
-        return wire.getresponse()
+        address, body = reverse("export-downloads", args=[export.pk]), f"csrfmiddlewaretoken={self.token}"
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as wire:
+            wire.request("POST", address, body, headers)
+            with wire.getresponse() as answer:
+                yield answer
 
     def processes(self) -> list[int]:
         """The server and what it has forked."""
@@ -114,22 +115,22 @@ def test_a_file_streams_in_little_memory_and_is_closed_with_its_reader(
     right = hashlib.sha256(path.read_bytes()).hexdigest()
     server = Server(on, export.person)
     before = server.most()
-    answer = server.download(export)
-    assert answer.status == 200, answer.read()
-    assert answer.headers["Content-Length"] == str(SIZE)
-    assert answer.headers["Content-Disposition"] == 'attachment; filename="ledger.csv"'
-    assert "sandbox" in answer.headers["Content-Security-Policy"]
     digest, read = hashlib.sha256(), 0
-    while block := answer.read(files.BLOCK):
-        digest.update(block)
-        read += len(block)
+    with server.download(export) as answer:
+        assert answer.status == 200, answer.read()
+        assert answer.headers["Content-Length"] == str(SIZE)
+        assert answer.headers["Content-Disposition"] == 'attachment; filename="ledger.csv"'
+        assert "sandbox" in answer.headers["Content-Security-Policy"]
+        while block := answer.read(files.BLOCK):
+            digest.update(block)
+            read += len(block)
     assert (read, digest.hexdigest()) == (SIZE, right)
     assert server.most() - before < SIZE / 2
 
     # One reads a little and goes away: the file is let go of, and the next reader is served.
-    gone = server.download(export)
-    assert len(gone.read(files.BLOCK)) == files.BLOCK and server.holds(path)
-    gone.close()
+    with server.download(export) as answer:
+        assert len(answer.read(files.BLOCK)) == files.BLOCK and server.holds(path)
     house.until(lambda: not server.holds(path), "the file to be closed", on.said)
-    assert hashlib.sha256(server.download(export).read()).hexdigest() == right
+    with server.download(export) as answer:
+        assert hashlib.sha256(answer.read()).hexdigest() == right
     assert LedgerEvent.objects.filter(run_ref=f"export:{export.pk}", kind="export downloaded").count() == 3
