@@ -52,33 +52,36 @@ def ask(
         raise Invalid("names", "no run holds anything of theirs (any more)")
     if found.others and others not in ("erase", "leave"):
         raise Invalid("others", "say whether runs that name others as well are erased or left")
-    ids = [one.id for one in left]
     spared = {one.id for one in left if one.others and others == "leave"}
+    wanted = {one.id for one in left} - spared
     with committing("command"):
         before = list(proposals(called).select_for_update())
-        same = next((one for one in before if _listed(one) == (set(ids) - spared, spared)), None)
-        second = alone.too_many(len(ids) - len(spared))
-        if same is not None and second:
+        same = next((one for one in before if _listed(one) == (wanted, spared)), None)
+        if same is not None and alone.too_many(len(wanted)):
             erasure = _agree(same, actor)
         else:
-            erasure = Erasure.objects.create(
-                kinds=[one.kind for one in found.called],
-                hashes=[one.hash for one in found.called],
-                reason=EraseReason(reason).value,
-                reference=reference,
-                actor=actor,
-                second=second,
-                due_at=None if second else Clock(),
-            )
-            _list(erasure, ids, spared)
-            facts = {"runs": len(ids) - len(spared), "left": len(spared)}
-            log(erasure, ActKind.ERASURE_ASKED, facts | ({"second": True} if second else {}))
+            whose = {
+                "kinds": [one.kind for one in found.called],
+                "hashes": [one.hash for one in found.called],
+            }
+            told = {"reason": EraseReason(reason).value, "reference": reference, "actor": actor}
+            erasure = _new(wanted, spared, **whose, **told)
         for one in before:
             if one.pk != erasure.pk:
                 _withdraw(one, actor)
         if not erasure.proposed:
             goes()
     erasure.refresh_from_db()
+    return erasure
+
+
+def _new(wanted: set[int], spared: set[int], **facts: Any) -> Erasure:
+    """Write an erasure down with these facts: due at once, or once a second person has asked for the same."""
+    second = alone.too_many(len(wanted))
+    erasure = Erasure.objects.create(**facts, second=second, due_at=None if second else Clock())
+    _list(erasure, wanted | spared, spared)
+    told: dict[str, Any] = {"runs": len(wanted), "left": len(spared)}
+    log(erasure, ActKind.ERASURE_ASKED, told | ({"second": True} if second else {}))
     return erasure
 
 
