@@ -28,7 +28,7 @@ from durable.roots.statement import parse
 from durable.states import RunState
 from tests import factories
 from tests.approvals.answering import APPROVE, answer
-from tests.engine.rooted import aged, kept, root_and_keep, said, url
+from tests.engine.rooted import aged, forging, kept, root_and_keep, said, url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -210,8 +210,8 @@ def test_nothing_goes_before_its_receipt_is_kept_outside(ledger: tuple[Gate, Gat
 
 
 def test_nothing_goes_by_a_cut_that_nobody_of_ours_has_signed(ledger: tuple[Gate, Gate]) -> None:
-    """Whoever acts as the application can add one; the database can't tell, and whoever deletes looks."""
-    with psycopg.connect(url("application")) as hand:
+    """The database takes none; where a superuser has put one past its guards, whoever deletes looks all the same."""
+    with forging() as hand:
         row = hand.execute("SELECT statement FROM durable_root ORDER BY number DESC LIMIT 1").fetchone()
         assert row is not None
         newest = parse(row[0])

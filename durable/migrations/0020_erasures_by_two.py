@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('durable', '0018_own_tables_first'),
+        ('durable', '0019_keys_kept'),
     ]
 
     operations = [

@@ -166,7 +166,7 @@ DROP FUNCTION durable_number(bytea);
 """
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("durable", "0019_erasures_by_two")]
+    dependencies: ClassVar = [("durable", "0020_erasures_by_two")]
 
     operations: ClassVar = [
         migrations.CreateModel(
