@@ -1,4 +1,4 @@
-"""A file is downloaded from the real ASGI server: a block at a time, in little memory, closed with its reader."""
+"""A file is downloaded from the real server, by either interface: a block at a time, and closed with its reader."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ from tests.process import house
 pytestmark = pytest.mark.process
 
 SIZE = 96 * 1024 * 1024
+#: As the product is served, and as it may be.
+INTERFACES = {
+    "wsgi": ("--interface", "wsgi", "--blocking-threads", "4", "durable.wsgi:application"),
+    "asgi": ("--interface", "asginl", "durable.asgi:application"),
+}
 
 
 @pytest.fixture
@@ -50,10 +55,10 @@ def export(on: Stage, settings: Any, tmp_path: Path) -> Export:
 class Server:
     """The product's own server, asked by plain HTTP with the auditor's cookies."""
 
-    def __init__(self, on: Stage, person: User) -> None:
+    def __init__(self, on: Stage, person: User, interface: str) -> None:
         self.port = free_port()
-        words = (sys.executable, "-m", "granian", "--interface", "asginl", "--port", str(self.port))
-        self.process = on.start((*words, "durable.asgi:application"))
+        words = (sys.executable, "-m", "granian", "--port", str(self.port))
+        self.process = on.start((*words, *INTERFACES[interface]))
         client = Client()
         client.force_login(person)
         page = client.get(reverse("exports"))
@@ -108,12 +113,13 @@ class Server:
         return any(os.path.realpath(link) == str(path) for link in links if link.is_symlink())
 
 
+@pytest.mark.parametrize("interface", INTERFACES)
 def test_a_file_streams_in_little_memory_and_is_closed_with_its_reader(
-    on: Stage, export: Export, tmp_path: Path
+    on: Stage, export: Export, tmp_path: Path, interface: str
 ) -> None:
     path = (tmp_path / export.file).resolve()
     right = hashlib.sha256(path.read_bytes()).hexdigest()
-    server = Server(on, export.person)
+    server = Server(on, export.person, interface)
     before = server.most()
     digest, read = hashlib.sha256(), 0
     with server.download(export) as answer:
