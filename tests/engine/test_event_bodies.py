@@ -114,7 +114,7 @@ def test_an_act_whose_answer_came_after_the_lease(vendor: Vendor) -> None:
 def test_an_act_that_people_let_out(vendor: Vendor) -> None:
     tools.asks((tools.letter, {"to": "ada@example.org"}))
     run = desk.drive(tools.start())
-    people.say(run)
+    people.say(run, words="")
     desk.drive(run)
     kinds = [(kind, who, set(body)) for kind, who, body in told(run)]
     assert kinds == [
