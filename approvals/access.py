@@ -1,9 +1,8 @@
-"""Who may do what. The one place: every view, button, form and command asks here."""
+"""Who may do what. The one place, with `verdict_access`: every view, button, form and command asks here."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, Permission, User
 from django.core.exceptions import PermissionDenied
@@ -15,8 +14,7 @@ from approvals.capabilities import PERMISSIONS, ROLES, Capability
 from approvals.errors import Refused
 from approvals.models import Decision, Gate
 from approvals.states import LIVE_VALUES, Verdict
-from durable import doubts, holds
-from durable.doubts import Said
+from durable import holds
 from durable.errors import NotFound
 from durable.models import Chain, Effect, Purse, Run, StatementRequest, Subject
 from durable.models.fields import Clock
@@ -218,59 +216,6 @@ def check_decision(person: User, gate: Gate, verdict: Verdict) -> None:
 def stake(person: User, gate: Gate) -> str | None:
     """Return why this person's yes would be no second pair of eyes, in words that follow a name; else None."""
     return hands.in_gate(gate).had(person, actor(person))
-
-
-def why_no_verdict(person: User, proposed: Mapping[str, Any] | None, verdict: str = "") -> str | None:
-    """Return why this person may not say what became of an effect in doubt, or None where they may.
-
-    Who may settle effects may say anything. Who decides at gates may be the second person, and then says what was
-    `proposed`, or nothing. Nobody agrees with themselves; the same word with another receipt is another verdict.
-    An undo ends the run as well: it takes the right to steer runs, of whoever says it first.
-    """
-    own = proposed is not None and proposed["by"] == actor(person)
-    if own and proposed is not None and verdict == proposed["verdict"] and not proposed.get("receipt"):
-        return "you have proposed this yourself; another person must agree"
-    if verdict == doubts.UNDO and not _may_turn_back(person, proposed):
-        return f"an undo ends the run too, which takes the right to {dict(PERMISSIONS)[Capability.STEER_RUNS.value]}"
-    if may(person, Capability.SETTLE):
-        return None
-    if own or proposed is None or not may(person, Capability.DECIDE):
-        return "your role does not include the right to settle an effect"
-    if verdict and verdict != proposed["verdict"]:
-        return "you may agree with what was proposed; to say anything else takes the right to settle effects"
-    return None
-
-
-def _may_turn_back(person: User, proposed: Mapping[str, Any] | None) -> bool:
-    """Whether a run may be undone on this person's word, or on theirs who proposed that, and whom this one joins."""
-    if may(person, Capability.STEER_RUNS):
-        return True
-    if proposed is None or proposed["verdict"] != doubts.UNDO or proposed["by"] == actor(person):
-        return False
-    first = User.objects.filter(username=proposed["by"]).first()
-    return first is not None and may(first, Capability.STEER_RUNS)
-
-
-def check_verdict(person: User, proposed: Mapping[str, Any] | None, said: Said) -> None:
-    """Raise Refused where this person may not say this. For under the locks: their rights are read anew.
-
-    Who may not settle effects says exactly what was proposed: the word, the receipt and the amount.
-    """
-    now = User.objects.get(pk=person.pk)
-    reason = why_no_verdict(now, proposed)
-    if reason is None and proposed is not None and not may(now, Capability.SETTLE):
-        reason = None if doubts.same(proposed, said) else _EXACTLY.format(_proposed(proposed))
-    if reason is None and said.verdict == doubts.UNDO and not _may_turn_back(now, proposed):
-        reason = why_no_verdict(now, proposed, said.verdict)
-    if reason is not None:
-        raise Refused(f"Nothing was recorded: {reason}.")
-
-
-_EXACTLY = "you may agree with exactly what was proposed, {}; anything else takes the right to settle effects"
-
-
-def _proposed(proposed: Mapping[str, Any]) -> str:
-    return ", ".join(str(proposed[name]) for name in ("verdict", "receipt", "amount") if name in proposed)
 
 
 def seconds(but: str) -> QuerySet[User]:

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from approvals import access, outcomes, verdict_radius
+from approvals import access, outcomes, verdict_access, verdict_radius
 from approvals.capabilities import Capability
 from approvals.queries import actors, words
 from approvals.verdict_radius import WayBack
@@ -33,7 +33,7 @@ def offered(user: User, effect: Effect, asked: Sequence[Wait], now: datetime) ->
     """The choices of _verdict.html; None where nothing is in doubt, or this person may not say."""
     doubt = asked[0] if asked else None
     proposed = doubts.proposal(doubt)
-    if effect.state != EffectState.IN_DOUBT or access.why_no_verdict(user, proposed) is not None:
+    if effect.state != EffectState.IN_DOUBT or verdict_access.why_no_verdict(user, proposed) is not None:
         return None
     settlers = list(access.settlers()[:_OWNERS])
     told = _told(user, effect, proposed, settlers)
@@ -95,7 +95,7 @@ def _told(
 def _judged(user: User, choice: dict[str, Any], proposed: Mapping[str, Any] | None) -> dict[str, Any]:
     """A choice as this person may make it: not every one is everybody's."""
     word = SAID.get(choice["value"], choice["value"])
-    refused = access.why_no_verdict(user, proposed, word)
+    refused = verdict_access.why_no_verdict(user, proposed, word)
     if refused is not None and choice["allowed"]:
         return {**choice, "note": f"{refused[:1].upper()}{refused[1:]}.", "allowed": False}
     return {**choice, "proposed": proposed is not None and word == proposed["verdict"]}

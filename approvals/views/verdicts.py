@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.urls import reverse
 
-from approvals import access, attempts, htmx
+from approvals import access, attempts, htmx, verdict_access
 from approvals.capabilities import Capability
 from approvals.errors import Refused
 from approvals.forms import VerdictForm, first_error
@@ -34,7 +34,7 @@ def verdict(request: SignedIn, key: str) -> HttpResponse:
     """Record what a person has found out about an effect."""
     found = access.get_effect(request.user, key)
     proposed = doubts.proposal(doubts.question(found)) if found.state == EffectState.IN_DOUBT else None
-    hindrance = access.why_no_verdict(request.user, proposed)
+    hindrance = verdict_access.why_no_verdict(request.user, proposed)
     if hindrance is not None:
         raise access.Missing(Capability.SETTLE, f"{hindrance[:1].upper()}{hindrance[1:]}.")
     form = VerdictForm(request.POST, currency=found.currency)
@@ -70,7 +70,7 @@ def _say(
 ) -> str:
     """Give the engine one verdict. Returns what the page says afterwards."""
     actor = access.actor(person)
-    shown: dict[str, Any] = {"seen": seen, "check": partial(access.check_verdict, person)}
+    shown: dict[str, Any] = {"seen": seen, "check": partial(verdict_access.check_verdict, person)}
     if verdict == HAPPENED:
         settled = verdicts.happened(
             key, actor=actor, reason=reason, receipt_id=receipt, amount=amount, **shown

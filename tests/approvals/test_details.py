@@ -57,7 +57,7 @@ def test_a_stuck_run_shows_its_reason_before_anything_else(sign_in: SignIn) -> N
     ("kind", "name", "sentence"),
     [
         (WaitKind.TIMER, "sleep", "It sleeps until its timer is due."),
-        (WaitKind.EVENT, "parcel.returned", "It waits for the event parcel.returned."),
+        (WaitKind.EVENT, "parcel.returned", "It waits for the event “parcel.returned”."),
     ],
 )
 def test_timers_and_events_are_named(kind: WaitKind, name: str, sentence: str, sign_in: SignIn) -> None:

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.django_db
 
 
 @tool(
+    name="give_back_once",
     idempotent_for=timedelta(hours=24),
     vendor="test bank",
     money="amount",
@@ -75,7 +76,7 @@ def test_the_gate_of_a_second_refund_says_what_was_refunded_and_offers_no_yes_wi
     assert form is not None and re.search(r'<textarea[^>]* name="reason"[^>]* required', form[0])
     shown = words_of(text)
     assert re.search(
-        rf"Give back 40\.00 EUR by {first.run.ref} at \d\d:\d\d:\d\d UTC, receipt re_81\.", shown
+        rf"Give back once 40\.00 EUR by {first.run.ref} at \d\d:\d\d:\d\d UTC, receipt re_81\.", shown
     )
     assert f"{first.run.ref} has asked for the same already: {first.key} is applied" in shown
     assert "Approve once more" in shown
@@ -128,7 +129,7 @@ def test_what_is_in_doubt_may_have_been_done(sign_in: SignIn) -> None:
     page = words_of(
         sign_in(factories.person("alice")).get(reverse("gate", args=[second().pk])).content.decode()
     )
-    assert f"Give back 40.00 EUR by {first.run.ref} may have happened: {first.key} is in doubt." in page
+    assert f"Give back once 40.00 EUR by {first.run.ref} may have happened: {first.key} is in doubt." in page
 
 
 def test_what_was_rejected_asks_for_no_reason_of_the_next(sign_in: SignIn) -> None:

@@ -11,7 +11,7 @@ from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
 
-from approvals import access
+from approvals import access, verdict_access
 from approvals.capabilities import Capability
 from approvals.errors import Refused
 from durable import doubts, verdicts
@@ -126,7 +126,7 @@ def test_who_has_lost_the_right_meanwhile_settles_nothing(large: Effect) -> None
     person = factories.person("olga")
     assert access.may(person, Capability.SETTLE)  # what this object is known to may do is of before
     person.groups.clear()
-    check = partial(access.check_verdict, person)
+    check = partial(verdict_access.check_verdict, person)
     with pytest.raises(Refused, match="right to settle"):
         verdicts.happened(large.key, actor="olga", reason="seen", receipt_id="po_77", check=check)
     with pytest.raises(Refused, match="right to settle"):

@@ -91,15 +91,18 @@ def scenes(vendor: Vendor) -> tuple[list[str], list[str], list[str]]:
 
 
 def _stated(run: Run) -> list[int]:
-    """A statement with some of each kind of difference, of which one is explained, and one that could not be made."""
-    effect, made = Effect.objects.filter(run=run)[0], stated.made(Finding.VENDOR_ALONE)
+    """A statement with some of each kind of difference, of which one is explained, and one that could not be made.
+
+    Of days before the last week, of which an invented history has statements.
+    """
+    effect, made = Effect.objects.filter(run=run)[0], stated.made(Finding.VENDOR_ALONE, back=20)
     found = [
         stated.differs(made, kind, effect=effect)
         for kind in Finding
         if kind not in (*AGREED, Finding.VENDOR_ALONE)
     ]
     explaining.explain(made.pk, [found[0].pk], actor="rita", reason="by hand, while we were down")
-    failed = stated.request(2, tries=2, trouble="Stripe answered 503", failing_since=db_now())
+    failed = stated.request(21, tries=2, trouble="Stripe answered 503", failing_since=db_now())
     return [made.pk, failed.pk]
 
 

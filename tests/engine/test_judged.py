@@ -107,7 +107,7 @@ MARKED = Receipt("re_1", Decimal("40.00"), "EUR", "ch_1", "acct_1", KEY)
     ("mark", "why"),
     [
         ({"key": "run-t:pay#2"}, "another key"),
-        ({"currency": "USD"}, "the currency is USD"),
+        ({"currency": "USD"}, "the currency is “USD”, not EUR"),
         ({"amount": Decimal("40.01")}, "the amount is 40.01"),
         ({"amount": Decimal("40.001")}, "the amount is 40.001"),
         ({"amount": None}, "names no amount"),
