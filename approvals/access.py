@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
 
 from django.contrib.auth.models import AnonymousUser, Permission, User
 from django.core.exceptions import PermissionDenied
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import JSONObject
 
 from approvals import hands, memory
@@ -88,6 +89,12 @@ def role(user: User | AnonymousUser) -> str:
 def gates(user: User | AnonymousUser) -> QuerySet[Gate]:
     """The gates that the person may see, open or over."""
     return Gate.objects.all() if may(user, Capability.SEE_GATES) else Gate.objects.none()
+
+
+def read_at(loaded: Model) -> datetime:
+    """When an object that was got here was read, by the database's clock (`clock`), in UTC."""
+    clock: datetime = vars(loaded)["clock"]
+    return clock.astimezone(UTC)
 
 
 def get_gate(user: User, gate_id: int) -> Gate:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.utils import timezone
 
@@ -107,8 +108,8 @@ class LogQuery:
 
     def without(self, key: str) -> LogQuery:
         """The same query without one of its parts."""
-        empty: tuple[str, ...] | str = () if key == KIND else ""
-        return replace(self, **{_FIELDS.get(key, key): empty})  # type: ignore[arg-type]  # a field by its name
+        emptied: dict[str, Any] = {_FIELDS.get(key, key): () if key == KIND else ""}
+        return replace(self, **emptied)
 
 
 def parse(text: str, now: datetime | None = None) -> LogQuery:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.utils import timezone
 
@@ -108,8 +109,8 @@ class RunQuery:
     def without(self, key: str) -> RunQuery:
         """The same query without one of its parts; the text's key is empty."""
         name = {STATUS: "statuses", OLDER: "older_than", FROM: "since", TO: "until", "": "text"}.get(key, key)
-        empty: tuple[str, ...] | str = () if key == STATUS else ""
-        return replace(self, **{name: empty})  # type: ignore[arg-type]  # a field by its name
+        emptied: dict[str, Any] = {name: () if key == STATUS else ""}
+        return replace(self, **emptied)
 
 
 def parse(text: str) -> RunQuery:

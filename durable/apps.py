@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -11,4 +13,5 @@ class DurableConfig(AppConfig):
 
     def ready(self) -> None:
         """Bind Celery's app, so that tasks find it in every process, and register the checks."""
-        from durable import celery, checks  # noqa: F401  # they register themselves
+        for name in ("celery", "checks"):  # they register themselves, once models are there
+            import_module(f"durable.{name}")

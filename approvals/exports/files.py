@@ -10,8 +10,8 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedRandom
 from pathlib import Path
-from typing import IO
 
 from django.conf import settings
 
@@ -41,7 +41,7 @@ def path(name: str) -> Path:
 
 
 @contextmanager
-def written(name: str) -> Iterator[IO[bytes]]:
+def written(name: str) -> Iterator[BufferedRandom]:
     """A file to be written, which has its name once the block is over and all is on the disk; else none is left.
 
     Raises NoRoom where the disk, a quota or a limit takes no more.

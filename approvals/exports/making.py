@@ -9,7 +9,8 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import IO, Any
+from io import BufferedRandom
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.db import connection
@@ -92,7 +93,7 @@ def _stands() -> dict[str, Any]:
 class _Sink:
     """Where rows go: counted, hashed, written a block at a time."""
 
-    out: IO[bytes]
+    out: BufferedRandom
     form: ExportForm
     counter: Counter
     heed: Callable[[], None]
@@ -128,9 +129,9 @@ class _Sink:
         block.clear()
 
 
-def _digest(out: IO[bytes]) -> str:
+def _digest(out: BufferedRandom) -> str:
     out.seek(0)
-    return hashlib.file_digest(out, "sha256").hexdigest()  # type: ignore[arg-type]  # a file that is open for reading too
+    return hashlib.file_digest(out, "sha256").hexdigest()
 
 
 def _manifest(

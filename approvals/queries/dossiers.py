@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, QuerySet
@@ -57,14 +57,14 @@ def of_effect(effect: Effect) -> Dossier:
     """One effect's."""
     title = words.title(effect.tool, effect.amount_minor, effect.currency, undo=effect.undo_of_id is not None)
     rows = _rows(Effect.objects.filter(pk=effect.pk))
-    return Dossier("effect", effect.key, title, rows, _at(effect), held=held.of(effect))
+    return Dossier("effect", effect.key, title, rows, access.read_at(effect), held=held.of(effect))
 
 
 def of_run(run: Run) -> Dossier:
     """All that one run did, or was about to do."""
     rows = _rows(Effect.objects.filter(run=run))
     title = f"All of {run.ref}"
-    return Dossier("run", run.ref, title, rows[:MOST], _at(run), len(rows) > MOST, held.of(run))
+    return Dossier("run", run.ref, title, rows[:MOST], access.read_at(run), len(rows) > MOST, held.of(run))
 
 
 def of_subject(subject: Subject) -> Dossier:
@@ -73,13 +73,9 @@ def of_subject(subject: Subject) -> Dossier:
     about = Subject.objects.filter(hash=subject.hash).order_by("-effect_id").values("effect_id")
     rows = _rows(Effect.objects.filter(pk__in=about[: MOST + 1]))
     title, cut = f"All about {subject.kind}", len(rows) > MOST
-    return Dossier("subject", subject.hash, title, rows[:MOST], _at(subject), cut, held.of(subject))
-
-
-def _at(loaded: object) -> datetime:
-    """When it was loaded, by the database's clock."""
-    moment: datetime = getattr(loaded, "clock")  # noqa: B009  # annotated by `access`
-    return moment.astimezone(UTC)
+    return Dossier(
+        "subject", subject.hash, title, rows[:MOST], access.read_at(subject), cut, held.of(subject)
+    )
 
 
 def titled(found: Dossier, cases: Sequence[Mapping[str, Any]]) -> str:

@@ -19,6 +19,8 @@ from durable.errors import NotFound
 from durable.text import mend
 
 _LOOKS = ("GET", "HEAD")
+#: What each door lets through, so that another one knows whether there is a page to lead to.
+_METHODS: dict[Callable[..., object], tuple[str, ...]] = {}
 
 
 class SignedIn(HtmxHttpRequest):
@@ -66,7 +68,7 @@ def door(*methods: str, needs: Capability | None = None) -> Callable[[View], Cal
             patch_vary_headers(answer, ["HX-Request"])  # one address brings a page, or a part of it
             return answer
 
-        guarded.methods = allowed  # type: ignore[attr-defined]  # for `_elsewhere`
+        _METHODS[guarded] = allowed
         return guarded
 
     return wrap
@@ -84,7 +86,7 @@ def _elsewhere(request: HttpRequest, allowed: tuple[str, ...]) -> HttpResponse:
 
 def _answers_get(path: str) -> bool:
     try:
-        return "GET" in getattr(resolve(path).func, "methods", ())
+        return "GET" in _METHODS.get(resolve(path).func, ())
     except Resolver404:
         return False
 

@@ -113,7 +113,7 @@ def forms(user: User, found: Gate, edit: EditForm | None = None, opened: bool = 
     """
     if GateState(found.state) not in LIVE:
         return {"approve": None, "acts": [], "why_not": "", "fold": False, "whole": "", "everything": opened}
-    if news.late(found, found.clock):  # type: ignore[attr-defined]  # `access.get_gate` has read it
+    if news.late(found, access.read_at(found)):
         over = f"It had to be decided by {outcomes.moment(found.decide_by)}: too late. Nothing is sent."
         return {
             "approve": None,

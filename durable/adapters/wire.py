@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import urllib3
@@ -103,7 +103,8 @@ class _Source:
 
 class _Response(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
-        super().__init__(_Source(sock), *args, **kwargs)  # type: ignore[arg-type]  # it is asked for its file alone
+        # It is asked for its file alone.
+        super().__init__(cast(socket.socket, _Source(sock)), *args, **kwargs)
 
 
 class _Plain(HTTPConnection):

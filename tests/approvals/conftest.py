@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from tests.local import invented
 from tests.vendors import vendor, vendor_process
 
 __all__ = ["vendor", "vendor_process"]
@@ -28,6 +29,13 @@ def sign_in() -> SignIn:
         return client
 
     return enter
+
+
+@pytest.fixture
+def reader(sign_in: SignIn) -> Client:
+    """An operator before an invented history of 160 runs; wants tests whose transactions commit."""
+    invented.fill(160)
+    return sign_in(User.objects.get(username="sven"))
 
 
 def fewest(ask: Callable[[], Any], tries: int = 200) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -111,19 +112,24 @@ def test_for_somebody_who_has_lost_the_right_before_it_is_begun_nothing_is_read(
     assert (export.state, begun) == ("failed", []) and "right to take files out" in export.words
 
 
+def once_made(monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]) -> None:
+    """Let something happen when the last row is written, and before that is told."""
+    make = making.make
+
+    def made(*args: Any) -> making.Made:
+        done = make(*args)
+        then()
+        return done
+
+    monkeypatch.setattr(making, "make", made)
+
+
 def test_one_whose_maker_is_switched_off_while_it_is_made_leaves_no_file(
     told: list[int], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rita = factories.person("rita")
     export = orders.order(rita, "ledger", "", "csv")
-    make = making.make
-
-    def made_meanwhile(*args: Any) -> making.Made:
-        done = make(*args)
-        User.objects.filter(pk=rita.pk).update(is_active=False)
-        return done
-
-    monkeypatch.setattr(making, "make", made_meanwhile)
+    once_made(monkeypatch, lambda: User.objects.filter(pk=rita.pk).update(is_active=False))
     work.carry_on(export.pk)
     export.refresh_from_db()
     assert (export.state, export.file, list(folder.iterdir())) == ("failed", "", [])
@@ -134,14 +140,7 @@ def test_one_that_was_stopped_while_its_last_row_was_written_leaves_no_file(
 ) -> None:
     rita = factories.person("rita")
     export = orders.order(rita, "ledger", "", "csv")
-    make = making.make
-
-    def made_meanwhile(*args: Any) -> making.Made:
-        done = make(*args)
-        orders.stop(rita, export.pk)
-        return done
-
-    monkeypatch.setattr(making, "make", made_meanwhile)
+    once_made(monkeypatch, lambda: orders.stop(rita, export.pk))
     work.carry_on(export.pk)
     export.refresh_from_db()
     assert (export.state, export.file, list(folder.iterdir())) == ("stopped", "", [])

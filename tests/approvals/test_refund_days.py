@@ -7,7 +7,6 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
@@ -17,18 +16,9 @@ from approvals.queries import periods
 from durable import summary
 from durable.clock import db_now
 from durable.models import Effect
-from tests.approvals.test_refunds import _leads
-from tests.local import invented
+from tests.approvals.test_refunds import leads
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
-
-
-@pytest.fixture
-def reader() -> Client:
-    invented.fill(160)
-    client = Client()
-    client.force_login(User.objects.get(username="sven"))
-    return client
 
 
 def moved(zone: ZoneInfo, first: date, last: date) -> dict[str, int]:
@@ -64,13 +54,13 @@ def shown(reader: Client, first: str, last: str) -> dict[str, int]:
     answer = reader.get(reverse("refunds"), {"from": first, "to": last})
     assert answer.status_code == 200 and answer.context["problems"] == ()
     for one in answer.context["currencies"]:
-        _leads(reader, one["href"], one["currency"], one["money"].applied)
+        leads(reader, one["href"], one["currency"], one["money"].applied)
         marks = [(href, row) for href, row in one["chart"].linked if href]
         assert sum(int(row[4]) for _, row in marks) == one["number"]
         for href, row in {marks[0], marks[-1]} if marks else ():
-            _leads(reader, href, one["currency"], row[1])
+            leads(reader, href, one["currency"], row[1])
         for part in one["parts"]:
-            _leads(reader, part["rows"][0]["href"], one["currency"], part["rows"][0]["money"])
+            leads(reader, part["rows"][0]["href"], one["currency"], part["rows"][0]["money"])
     found = {one["currency"]: one["money"].applied for one in answer.context["currencies"]}
     return {currency: minor for currency, minor in found.items() if minor}
 

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -15,17 +14,8 @@ from approvals.queries import periods
 from approvals.queries.words import money
 from durable.clock import db_now
 from durable.models import Effect
-from tests.local import invented
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
-
-
-@pytest.fixture
-def reader() -> Client:
-    invented.fill(160)
-    client = Client()
-    client.force_login(User.objects.get(username="sven"))
-    return client
 
 
 def applied(currency: str, since: datetime) -> int:
@@ -54,22 +44,22 @@ def _adds_up(reader: Client, period: str) -> None:
         one["currency"]: one["money"].applied for one in page["currencies"] if one["money"].applied
     } == right
     for one in page["currencies"]:
-        _leads(reader, one["href"], one["currency"], one["money"].applied)
+        leads(reader, one["href"], one["currency"], one["money"].applied)
         marks = [(href, row) for href, row in one["chart"].linked if href]
         assert sum(int(row[4]) for _, row in marks) == one["number"]
         for href, row in marks[-3:]:
-            _leads(reader, href, one["currency"], row[1])
+            leads(reader, href, one["currency"], row[1])
         for part in one["parts"]:
             assert part["rows"]
             for row in part["rows"]:
-                _leads(reader, row["href"], one["currency"], row["money"])
+                leads(reader, row["href"], one["currency"], row["money"])
 
 
 def _first() -> Any:
     return timezone.localdate(Effect.objects.order_by("pk")[0].recorded_at)
 
 
-def _leads(reader: Client, href: str, currency: str, minor: int | str) -> None:
+def leads(reader: Client, href: str, currency: str, minor: int | str) -> None:
     """The search behind a mark sums up to what the mark says."""
     found = reader.get(href).context
     assert found["problems"] == []

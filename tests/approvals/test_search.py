@@ -21,7 +21,6 @@ from durable import indexing, runner, vault
 from durable.models import Effect, EffectGroup, Indexed, LedgerEvent
 from durable.money import from_minor
 from tests.approvals.answering import APPROVE, REJECT, answer
-from tests.local import invented
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
 
@@ -65,14 +64,6 @@ def truth() -> list[Known]:
                   one.recorded_at, one.pk in undone, one.undo_of_id is not None, one.amount_minor or 0)
         )  # fmt: skip
     return found
-
-
-@pytest.fixture
-def reader() -> Client:
-    invented.fill(160)
-    client = Client()
-    client.force_login(User.objects.get(username="sven"))
-    return client
 
 
 def walked(reader: Client, q: str) -> tuple[list[str], Any]:

@@ -43,11 +43,14 @@ def test_the_live_page_of_somebody_switched_off_leaves_for_the_sign_in_by_itself
     cast: Cast, watch: Watch
 ) -> None:
     gate, page = factories.gate(), cast.enters("marta")
+    page.clock.install()
     page.goto(f"/gates/{gate.pk}/")
+    with page.expect_request(lambda asked: asked.is_navigation_request() is False):
+        page.clock.run_for(10_000)  # it lives: as its clock goes on, it asks
     User.objects.filter(username="marta").update(is_active=False)
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     asked = len(watch.asked)
-    page.wait_for_timeout(3_000)
+    page.clock.run_for(60_000)
     assert len(watch.asked) == asked  # it asks no more
 
 
