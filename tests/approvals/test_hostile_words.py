@@ -49,8 +49,7 @@ def read(django_db_setup: None, django_db_blocker: Any) -> list[tuple[str, str]]
     found = []
     with apart(django_db_blocker):
         house = misnamed(full(lambda plain: f"{plain}{WORD}"))
-        while indexing.catch_up(60):  # pages that sum up name whoever is in the sums
-            pass
+        indexing.catch_up(60)  # pages that sum up name whoever is in the sums
         gates = [path for path in house.pages() if "/gates" in path]
         erasures = [path for path in house.pages() if "/erasures" in path]
         for who, paths in (("olga", house.pages()), ("alice", gates), ("ada", erasures)):
