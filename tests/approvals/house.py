@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
-from django.test.utils import override_settings
 from django.urls import reverse
 
 from approvals import bulk
@@ -40,8 +38,8 @@ from durable.vendor_statements import explaining
 from tests import factories
 from tests.approvals import addresses, stated
 from tests.approvals.answering import APPROVE, ASK_BACK, REJECT, answer, edited
+from tests.approvals.matrix import POSTS
 from tests.approvals.test_compensation_page import partly
-from tests.approvals.test_pages import POSTS
 from tests.approvals.test_verdicts import doubtful
 
 PLAIN = "as agreed"
@@ -224,17 +222,6 @@ def _stuck(say: Callable[[str], str]) -> Run:
     with transaction.atomic():
         waits.open_attention(lock_run(claim.run_ref), Attention.RETRIES, say("It failed three times."))
     return factories.suspend(claim)
-
-
-@contextmanager
-def apart(blocker: Any) -> Iterator[None]:
-    """For fixtures of a whole module: a database and tools as a test has them, and nothing left afterwards."""
-    atomic = transaction.atomic()
-    # As Django's own tests have it: what wants to be outermost takes it for that.
-    atomic._from_testcase = True  # type: ignore[attr-defined]  # django-stubs knows the public ones
-    with blocker.unblock(), override_settings(INTERLOCK_AGENTS=("tests.factories",)), atomic:
-        yield
-        transaction.set_rollback(True)
 
 
 def lists_beyond() -> list[str]:

@@ -17,7 +17,8 @@ from durable.states import RunState
 from durable.text import quoted
 from tests import factories
 from tests.approvals.conftest import SignIn
-from tests.approvals.house import apart, full
+from tests.approvals.house import full
+from tests.approvals.sharing import apart
 from tests.approvals.test_hostile_words import FIELDS
 
 #: Goes on where a sentence of ours could have gone on.

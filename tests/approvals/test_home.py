@@ -25,7 +25,7 @@ from durable.transitions import lock_run
 from tests import factories
 from tests.approvals.answering import edited
 from tests.approvals.conftest import SignIn
-from tests.approvals.test_pages import world
+from tests.approvals.world import world
 
 pytestmark = pytest.mark.django_db
 

@@ -15,8 +15,9 @@ from durable.models import Effect, Run, Stop
 from tests import factories
 from tests.approvals.addresses import names
 from tests.approvals.conftest import SignIn
-from tests.approvals.house import House, apart, full
-from tests.approvals.test_pages import POSTS
+from tests.approvals.house import House, full
+from tests.approvals.matrix import POSTS
+from tests.approvals.sharing import apart
 from tests.approvals.test_query_bounds import kind_of
 
 #: What no reader sees, or sees as something else; and how a page writes it.

@@ -15,7 +15,7 @@ from approvals.queries import pages as listing
 from durable.models import Branch, Budget, Checkpoint, Run
 from durable.models.fields import Clock
 from tests import factories
-from tests.approvals import test_pages as matrix
+from tests.approvals import matrix
 from tests.approvals.addresses import names
 from tests.approvals.answering import edited
 from tests.approvals.conftest import SignIn

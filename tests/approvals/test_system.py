@@ -27,7 +27,7 @@ from durable.models.fields import Clock
 from durable.states import EventKind
 from tests import factories
 from tests.approvals.conftest import SignIn
-from tests.approvals.test_pages import world
+from tests.approvals.world import world
 
 pytestmark = pytest.mark.django_db
 

@@ -18,9 +18,9 @@ from tests import factories
 from tests.approvals.answering import refusals
 from tests.approvals.conftest import SignIn
 from tests.approvals.house import full
+from tests.approvals.matrix import BARE, DOSSIERS, OBJECTS, OWN, POSTS, RUN_PAGES, address
 from tests.approvals.test_alike import token
 from tests.approvals.test_forms import command, form_of
-from tests.approvals.test_pages import BARE, DOSSIERS, OBJECTS, OWN, POSTS, RUN_PAGES, address
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.approvals import test_pages as matrix
+from tests.approvals import matrix
 from tests.approvals.addresses import names
 from tests.bench import kit, paging, peers
 from tests.bench.chart import chart
