@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from approvals import moments
+from approvals.queries import statements
 from durable.states import ActKind, EventKind
 from durable.text import quoted
 from durable.vendor_statements.accounts import named
@@ -112,11 +113,19 @@ def _erased(body: Mapping[str, Any]) -> list[str]:
 def _of_statement(body: Mapping[str, Any]) -> list[str]:
     """Of whose account and which period it is, and how much differed."""
     where = named(str(body.get("vendor", "")), str(body.get("account", "")))
-    lines = [f"{where}, {body.get('from', '')} to {body.get('to', '')}"]
+    lines = [f"{where}, {_period(body)}"]
     if "differences" in body:
         found = body["differences"]
         lines.append("everything agrees" if not found else f"{found:,} difference{'' if found == 1 else 's'}")
     return lines
+
+
+def _period(body: Mapping[str, Any]) -> str:
+    start, end = (str(body.get(name, "")) for name in ("from", "to"))
+    try:
+        return statements.period(datetime.fromisoformat(start), datetime.fromisoformat(end))
+    except ValueError:
+        return f"{start} to {end}"
 
 
 def _passed(body: Mapping[str, Any]) -> list[str]:

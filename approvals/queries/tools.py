@@ -25,7 +25,8 @@ def listing(effect_class: str = "") -> dict[str, Any]:
         "total": len(tools),
         "filters": _chips(tools, effect_class),
         "filtered": bool(effect_class),
-        "period": f"{PERIOD.days} days, of each tool's newest {NEWEST:,} effects",
+        "period": f"{PERIOD.days} days",
+        "newest": NEWEST,
         "now": now,
     }
 

@@ -27,6 +27,14 @@ COVERED = """() => {
   }).map((one) => one.outerHTML.slice(0, 80));
 }"""
 
+#: Cells of which a narrow screen is spared: they would stand there without their column's name.
+STRAY = """() => innerWidth > 1023 ? [] : [...document.querySelectorAll("table .wide")]
+  .filter((one) => one.checkVisibility()).map((one) => one.outerHTML.slice(0, 80))"""
+
+#: Tables that are broader than the room that they are given.
+CUT = """() => [...document.querySelectorAll("main .scroll")].filter((one) => one.scrollWidth > one.clientWidth)
+  .map((one) => `${one.ariaLabel}: ${one.scrollWidth} in ${one.clientWidth}`)"""
+
 
 def shown_badly(page: Page) -> list[str]:
     """What is wrong with the page as it stands: at every width where things are, and what axe says of both themes.
@@ -40,8 +48,10 @@ def shown_badly(page: Page) -> list[str]:
         if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
             found.append(f"{page.url}: wider than {width}")
         found += [f"{page.url}: covered at {width}: {one}" for one in page.evaluate(COVERED)]
+        found += [f"{page.url}: left over at {width}: {one}" for one in page.evaluate(STRAY)]
     found += [f"narrow: {line}" for line in violations(page, "narrow")]
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    found += [f"{page.url}: cut: {one}" for one in page.evaluate(CUT)]
     for theme in ("light", "dark"):
         page.emulate_media(color_scheme=theme)
         found += [f"{theme}: {line}" for line in violations(page, theme)]
