@@ -22,6 +22,7 @@ from django.conf import settings
 
 from durable import draining
 from durable.checks import enter, enter_with_key
+from durable.settled import settle
 
 if "celery" in sys.argv[0]:
     enter("celery")
@@ -136,6 +137,12 @@ def _begin_afresh(**_: object) -> None:
 def _prove_the_key(**_: object) -> None:
     """Before the pool is forked and anything is claimed."""
     enter_with_key("celery")
+
+
+@worker_init.connect(weak=False)
+def _settle(**_: object) -> None:
+    """Before the pool is forked, whose children drive runs."""
+    settle()
 
 
 @worker_shutting_down.connect(weak=False)

@@ -15,7 +15,10 @@ os.environ.setdefault("DATABASE_POOL", "8")
 from django.core.wsgi import get_wsgi_application
 
 from durable.checks import enter
+from durable.settled import load_pages, settle
 from durable.static import Static
 
 enter("web")
 application = Static(get_wsgi_application())
+load_pages()
+settle()

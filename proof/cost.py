@@ -42,6 +42,8 @@ class Figures:
     commits: float
     flushes: float
     wal: float
+    #: Objects that a full pass of the garbage collector goes through, at the end of the lap.
+    watched: int
 
 
 def measure() -> list[Figures]:
@@ -126,20 +128,18 @@ def figures(mode: str, readings: dict[str, list[int]], words: dict[int, list[str
     for lap, begin in LAPS.items():
         before, after = readings[str(begin)], readings[str(begin + LENGTH)]
         said = words[begin]
-        wal, flushes = ((now - then) / LENGTH for now, then in zip(after, before, strict=True))
-        found.append(Figures(mode, lap, len(said) / LENGTH, commits(said) / LENGTH, flushes, wal))
+        wal, flushes = ((now - then) / LENGTH for now, then in zip(after[:2], before[:2], strict=True))
+        found.append(Figures(mode, lap, len(said) / LENGTH, commits(said) / LENGTH, flushes, wal, after[2]))
     return found
 
 
 def table(found: Sequence[Figures]) -> str:
     """Return the figures as people read them."""
-    lines = [
-        f"{'mode':6} {'one step':32} {'statements':>10} {'commits':>8} {'flushes':>8} {'bytes of WAL':>13}"
-    ]
-    lines += [
-        f"{one.mode:6} {one.lap:32} {one.statements:10.1f} {one.commits:8.1f} {one.flushes:8.1f} {one.wal:13,.0f}"
-        for one in found
-    ]
+    row = "{:6} {:32} {:>10} {:>8} {:>8} {:>13} {:>8}"
+    lines = [row.format("mode", "one step", "statements", "commits", "flushes", "bytes of WAL", "watched")]
+    for one in found:
+        counts = (f"{count:.1f}" for count in (one.statements, one.commits, one.flushes))
+        lines.append(row.format(one.mode, one.lap, *counts, f"{one.wal:,.0f}", f"{one.watched:,}"))
     return "\n".join(lines)
 
 

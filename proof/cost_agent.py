@@ -5,6 +5,7 @@ A reading is a query of the step's own, on the worker's connection, so that it t
 
 from __future__ import annotations
 
+import gc
 from decimal import Decimal
 from typing import Any
 
@@ -28,13 +29,16 @@ MARK = "SELECT /* reading of step %s of %s */"
 
 
 def read(run_ref: str, number: int) -> list[int]:
-    """Return the bytes of WAL and the flushes that this connection has caused since it was opened."""
+    """Return the bytes of WAL and the flushes that this connection has caused since it was opened.
+
+    Third, how many objects a full pass of the process's garbage collector goes through.
+    """
     with connection.cursor() as cursor:
         cursor.execute(MARK % (number, run_ref))
         cursor.execute(_FLUSH)
         cursor.execute(_READ)
         found: tuple[Any, ...] = cursor.fetchone()
-    return [int(one) for one in found]
+    return [*(int(one) for one in found), len(gc.get_objects())]
 
 
 class Laps(Agent):

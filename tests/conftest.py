@@ -7,6 +7,7 @@ from itertools import groupby
 
 import pytest
 
+from durable.settled import settle
 from local.testdb import cheap_passwords, django_db_setup
 
 __all__ = ["cheap_passwords", "django_db_setup"]
@@ -30,6 +31,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             spread += waiting.pop(0)
             due -= 1
     items[:] = spread + [item for module in waiting for item in module]
+
+
+def pytest_collection_finish() -> None:
+    """Every test's module is loaded, and stays."""
+    settle()
 
 
 def _modules(items: Iterator[pytest.Item]) -> list[list[pytest.Item]]:

@@ -49,6 +49,12 @@ def test_a_step_with_an_effect_is_three_commits_and_its_intent_and_outcome_wait_
     assert 2_000 < step.wal < 30_000  # 11,000
 
 
+def test_the_garbage_collector_looks_at_nothing_that_the_worker_had_loaded_before_it_forked(
+    found: dict[tuple[str, str], Figures],
+) -> None:
+    assert all(0 < step.watched < 50_000 for step in found.values())
+
+
 def test_a_server_s_log_is_read_by_connection_and_from_reading_to_reading() -> None:
     entry = "2026-01-01 00:00:00.000 UTC [{}] LOG:  statement: {}"
     said = (

@@ -24,7 +24,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from approvals.models import Gate
-from durable import indexing
+from durable import indexing, settled
 from durable.models import Run
 from local import parts
 from local.process import free_port, spawn, stop, wait_for
@@ -65,6 +65,8 @@ def look() -> kit.Figures:
     """Milliseconds and queries of each page, percent of a core for open pages, milliseconds to the first paint."""
     clients = {role: _client(name) for role, name in paging.ROLES.items()}
     asked = asking.questions()
+    settled.load_pages()
+    settled.settle()  # as the web process does
     found: kit.Figures = {}
     for name, question in asked.items():
         figures = _page(clients[question.who], question)
