@@ -26,6 +26,10 @@ from durable.env import (
     env_zone,
 )
 
+#: How the server plans what pages ask. People ask with other values each time: a plan for all values would miss the
+#: index that is there for these. To start helpers, or to compile a plan, takes longer than nearly any answer.
+_PAGE_PLANS = {"plan_cache_mode": "force_custom_plan", "max_parallel_workers_per_gather": "0", "jit": "off"}
+
 
 def database(url: str, *, pool: int, persistent: bool, idle: timedelta | None = None) -> dict[str, Any]:
     """Django's settings for one role. A pool where many requests share a process, else one connection that is kept.
@@ -42,8 +46,7 @@ def database(url: str, *, pool: int, persistent: bool, idle: timedelta | None = 
     rests = (
         "" if idle is None else f" -c idle_in_transaction_session_timeout={idle // timedelta(milliseconds=1)}"
     )
-    # People ask with other values each time: a plan for all values would miss the index that is there for these.
-    plans = " -c plan_cache_mode=force_custom_plan" if pool else ""
+    plans = "".join(f" -c {name}={value}" for name, value in _PAGE_PLANS.items()) if pool else ""
     found["OPTIONS"]["options"] = f"{given} -c synchronous_commit=on{rests}{plans}".strip()
     if pool:
         # Persistent connections leak under ASGI, one per thread; a pool bounds them.

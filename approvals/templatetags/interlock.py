@@ -155,7 +155,10 @@ def span(seconds: float | timedelta) -> str:
 @register.filter
 def visible(value: object) -> SafeString:
     """One line of foreign text: escaped, isolated from its neighbours' direction, with hidden characters marked."""
-    return _drawn(text_view.pieces(str(value)), "")
+    pieces = text_view.pieces(str(value))
+    if len(pieces) == 1 and not pieces[0].code:  # nearly all there is: a page shows hundreds
+        return format_html("<bdi>{}</bdi>", pieces[0].text)
+    return _drawn(pieces, "")
 
 
 @register.filter
