@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -29,7 +30,13 @@ _UNPROVEN = "Quoted from outside, unproven"
 @register.simple_tag
 def icon(name: str, label: str = "", css: str = "") -> SafeString:
     """A symbol of the sprite. Silent beside a word; with `label` it speaks for itself. `css` adds classes."""
-    href = f"{static('img/icons.svg')}#{name}"
+    return _symbol(name, label, css, static("img/icons.svg"))
+
+
+# A page of 50 rows shows hundreds of a few dozen different ones.
+@lru_cache(maxsize=1_000)
+def _symbol(name: str, label: str, css: str, sprite: str) -> SafeString:
+    href = f"{sprite}#{name}"
     classes = f"i {css}".rstrip()
     if label:
         return format_html(
@@ -38,11 +45,13 @@ def icon(name: str, label: str = "", css: str = "") -> SafeString:
     return format_html('<svg class="{}" aria-hidden="true"><use href="{}"/></svg>', classes, href)
 
 
-@register.inclusion_tag("approvals/_badge.html")
-def state_badge(state: str, label: str = "") -> dict[str, Any]:
+@register.simple_tag
+def state_badge(state: str, label: str = "") -> SafeString:
     """A state's one look: tone, icon and word. `label` replaces the word, never the look."""
     word = str(state)
-    return {"look": appearance.of(word), "word": label or word[:1].upper() + word[1:]}
+    tone, symbol = appearance.of(word)
+    shown = label or word[:1].upper() + word[1:]
+    return format_html('<span class="badge t-{}">{}{}</span>', tone, icon(symbol), shown)
 
 
 @register.simple_tag
@@ -51,11 +60,12 @@ def look(word: str) -> appearance.Appearance:
     return appearance.of(str(word))
 
 
-@register.inclusion_tag("approvals/_class.html")
-def class_badge(name: str) -> dict[str, Any]:
+@register.simple_tag
+def class_badge(name: str) -> SafeString:
     """A tool's class: square, without a state's colour."""
     word = str(name)
-    return {"name": word, "icon": appearance.CLASSES.get(word, "question-mark"), "word": word.capitalize()}
+    symbol = icon(appearance.CLASSES.get(word, "question-mark"))
+    return format_html('<span class="class class-{}">{}{}</span>', word, symbol, word.capitalize())
 
 
 @register.simple_tag(takes_context=True)
