@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, cast
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
 from approvals import access, memory
 from approvals.capabilities import Capability
 from approvals.htmx import HtmxHttpRequest, wants_fragment
-from approvals.queries import doubts, inbox, pages, runs
+from approvals.queries import doubts, finding, inbox, pages
+from approvals.run_query import STUCK
 from durable.models import Unexplained
 
 #: Whoever has any right has a first page.
@@ -54,17 +55,24 @@ def has_home(held: frozenset[Capability]) -> bool:
 
 def _counts(user: User, held: frozenset[Capability]) -> dict[str, str]:
     """What waits behind the entries, counted from the same rows as their lists; absent where nothing waits."""
-    lists: dict[str, QuerySet[Any]] = {}
+    lists: dict[str, pages.Listed | pages.Ids] = {}
     known: int | None = memory.of(user).get("waiting")  # the page itself has counted the inbox
     if Capability.SEE_GATES in held and known is None:
         lists["gates"] = inbox.live(user)
     if Capability.STEER_RUNS in held:
-        lists["stuck"] = runs.filtered(runs.STUCK)
+        lists["stuck"] = finding.of_all((STUCK,))
     if Capability.SEE_LEDGER in held:
-        lists["doubts"] = doubts.in_doubt()
-        lists["statements"] = Unexplained.objects.all()
+        lists |= _of_ledger()
     counted = dict(zip(lists, map(pages.words, pages.counts(list(lists.values()))), strict=True))
     return counted if known is None else {"gates": pages.words(known), **counted}
+
+
+@cache
+def _of_ledger() -> dict[str, pages.Ids]:
+    return {
+        "doubts": pages.Ids.of(doubts.in_doubt()),
+        "statements": pages.Ids.of(Unexplained.objects.all()),
+    }
 
 
 def version(counts: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
@@ -78,12 +79,13 @@ class Tonight(Func):
 class Base:
     """What a query finds, whatever the status: `query`, with what can't be looked for among its problems; `runs`.
 
-    `few` says that they are few enough to be read, one by one.
+    `few` says that they are few enough to be read, one by one; `whole`, that it is every run there is.
     """
 
     query: RunQuery
     runs: QuerySet[Run]
     few: bool = False
+    whole: bool = False
 
 
 def filtered(status: str, rest: str = "") -> QuerySet[Run]:
@@ -113,6 +115,7 @@ def ids(query: RunQuery, most: int) -> list[int]:
 def base(query: RunQuery) -> Base:
     """The runs that a query finds, whatever their status: looks up agents, ages and texts once."""
     runs, few = Run.objects.all(), False
+    everything = runs
     names = agents() if query.agent or query.text else []
     if query.agent:
         runs = runs.filter(agent__in=named(names, query.agent))
@@ -125,12 +128,30 @@ def base(query: RunQuery) -> Base:
             runs, few = runs.filter(part), few or of_few
     except TooMany as found:
         query = replace(query, problems=(*query.problems, str(found)))
-    return Base(query, Run.objects.none() if query.problems else runs, few)
+    if query.problems:
+        return Base(query, Run.objects.none(), few)
+    return Base(query, runs, few, whole=runs is everything)
 
 
 def having_any_of(runs: QuerySet[Run], statuses: tuple[str, ...]) -> Sequence[QuerySet[Run]]:
     """Those of the runs that have one of these statuses, in a part for each; all where none is named."""
     return [_having(runs, status) for status in statuses] or [runs]
+
+
+def counted(base: Base, statuses: tuple[str, ...]) -> pages.Listed | pages.Ids:
+    """Those with one of these statuses, to be counted: of all runs, each time the same."""
+    return of_all(statuses) if base.whole else having_any_of(base.runs, statuses)
+
+
+def of_all(statuses: tuple[str, ...]) -> pages.Ids:
+    """All runs with one of these statuses, to be counted; `expiring` until the day of the reader's zone ends."""
+    return _of_all(statuses, timezone.get_current_timezone_name())
+
+
+@lru_cache(maxsize=1_000)
+def _of_all(statuses: tuple[str, ...], zone: str) -> pages.Ids:
+    with timezone.override(zone):
+        return pages.Ids.of(having_any_of(Run.objects.all(), statuses))
 
 
 def _having(runs: QuerySet[Run], status: str) -> QuerySet[Run]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
@@ -82,20 +83,25 @@ def address(query: RunQuery | str) -> str:
     return urlencode({"q": text} if (text := str(query)) else {})
 
 
+@cache
+def _views() -> list[tuple[str, RunQuery, str]]:
+    return [(label, parse(f"status:{status}" if status else ""), look) for label, status, look in BUILT_IN]
+
+
 def counts(query: RunQuery, base: finding.Base) -> dict[str, Any]:
     """The chips of the list: views and states with their counts, each from the rows of the list that it opens.
 
     One query counts them all; where `base` (`finding.base`) finds few runs, it reads each of those once. A state's chip
     keeps what else the query asks for. A view is a query of its own.
     """
-    views = [(label, parse(f"status:{status}" if status else ""), look) for label, status, look in BUILT_IN]
+    views = _views()
     states = [(state.value.capitalize(), query.of(slug(state.value)), state.value) for state in _LIFE]
-    lists = [finding.having_any_of(Run.objects.all(), view.statuses) for _, view, _ in views]
-    lists.append(finding.having_any_of(base.runs, query.statuses))
+    lists: list[pages.Listed | pages.Ids] = [finding.of_all(view.statuses) for _, view, _ in views]
+    lists.append(finding.counted(base, query.statuses))
     if base.few:
         numbers = pages.counts(lists, base.runs, *(look for _, _, look in states))
     else:
-        lists += [finding.having_any_of(base.runs, state.statuses) for _, state, _ in states]
+        lists += [finding.counted(base, state.statuses) for _, state, _ in states]
         numbers = pages.counts(lists)
     total = numbers.pop(len(views))
     chips = [

@@ -9,8 +9,11 @@ from itertools import pairwise
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from approvals.models import Gate
+from approvals.queries import finding, pages
+from approvals.run_query import STATUSES
 from durable import recovery
 from durable.models import Effect, Run, Wait
 from durable.models.fields import Clock
@@ -109,3 +112,15 @@ def test_a_filter_of_the_runs_counts_as_many_as_it_lists(sign_in: SignIn) -> Non
     whole = olga.get(reverse("runs"), {"q": "status:gate"}).context["page"]["total"]
     assert sum(totals) == int(whole) and all(one > 0 for one in totals)
     assert len({*totals}) <= 2 and all(abs(a - b) <= 1 for a, b in pairwise(totals))
+
+
+def test_what_is_counted_the_same_each_time_is_what_the_list_has_and_ends_with_the_readers_day() -> None:
+    opened()
+    every = [(), *((status,) for status in STATUSES), ("stuck", "failed")]
+    with timezone.override("Asia/Kolkata"):
+        told = pages.counts([finding.of_all(statuses) for statuses in every])
+        listed = [finding.having_any_of(Run.objects.all(), statuses) for statuses in every]
+        assert told == pages.counts(listed) and sum(told) > told[0] > 0
+        there = finding.of_all(("expiring",))
+    here = finding.of_all(("expiring",))
+    assert "Asia/Kolkata" in there.values and "Asia/Kolkata" not in here.values
