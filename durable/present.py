@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db import connection
-
 from durable import clock, rounds
-from durable.beats import asking
+from durable.beats import asking, outermost
 from durable.errors import CannotSay, InterlockError
 from durable.models import Effect
 from durable.reconcile import call_of, mismatch, readable, shown
@@ -36,7 +34,7 @@ def facts(effect: Effect) -> Mapping[str, Any] | None:
 
     Asks the vendor once, with a short limit, and never inside a transaction. Raises Unreadable for whatever fails.
     """
-    _outside()
+    outermost("a vendor is to be asked")
     try:
         ask = rounds.ask_of(effect)
         if ask.recheck is None:
@@ -66,7 +64,7 @@ def at_vendor(effect: Effect) -> Seen:
     Never inside a transaction. What the answer means for the effect is not decided here, and whoever looks changes
     nothing.
     """
-    _outside()
+    outermost("a vendor is to be asked")
     now = clock.db_now()
     try:
         ask = rounds.ask_of(effect)
@@ -89,9 +87,3 @@ def at_vendor(effect: Effect) -> Seen:
         else ()
     )
     return Seen(now, tuple((shown(one), mismatch(ask, one, effect.key)) for one in found))
-
-
-def _outside() -> None:
-    outer = connection.atomic_blocks
-    if outer and not outer[-1]._from_testcase:  # type: ignore[attr-defined]  # as `atomic(durable=True)` asks
-        raise RuntimeError("a vendor is to be asked, and a transaction is open")

@@ -10,7 +10,7 @@ from typing import Any
 from wsgiref.headers import Headers
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
 from servestatic.asgi import ServeStaticASGI
 from servestatic.middleware import ServeStaticMiddleware
 from servestatic.wsgi import ServeStatic
@@ -20,8 +20,8 @@ _HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "def
 
 
 async def _nobody(request: HttpRequest) -> HttpResponse:
-    """Takes the place of Django in a middleware that is used for its list of files alone."""
-    raise NotImplementedError
+    """Takes the place of Django in a middleware that is used for its list of files alone: there is nothing else."""
+    return HttpResponseNotFound()
 
 
 class _Files(ServeStaticMiddleware):  # type: ignore[misc]  # as all of servestatic, untyped to mypy

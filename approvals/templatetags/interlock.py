@@ -165,10 +165,7 @@ def span(seconds: float | timedelta) -> str:
 @register.filter
 def visible(value: object) -> SafeString:
     """One line of foreign text: escaped, isolated from its neighbours' direction, with hidden characters marked."""
-    pieces = text_view.pieces(str(value))
-    if len(pieces) == 1 and not pieces[0].code:  # nearly all there is: a page shows hundreds
-        return format_html("<bdi>{}</bdi>", pieces[0].text)
-    return _drawn(pieces, "")
+    return _drawn(text_view.pieces(str(value)), "")
 
 
 @register.filter
@@ -208,7 +205,12 @@ def suspicious(value: object) -> int:
 
 
 def _drawn(pieces: list[text_view.Piece], css: str) -> SafeString:
-    inner = format_html_join("", "{}", ((_marker(piece) if piece.code else piece.text,) for piece in pieces))
+    inner: str
+    if len(pieces) == 1 and not pieces[0].code:  # nearly all there is: a page shows hundreds
+        inner = pieces[0].text
+    else:
+        drawn = ((_marker(piece) if piece.code else piece.text,) for piece in pieces)
+        inner = format_html_join("", "{}", drawn)
     return format_html('<bdi class="{}">{}</bdi>', css, inner) if css else format_html("<bdi>{}</bdi>", inner)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import Any
 
 from django.db import models
 from django.db.models.expressions import Func
@@ -25,11 +26,11 @@ class Moment(Func):
     output_field = models.DateTimeField()
 
 
-def state_field(default: StrEnum | None = None, **options: object) -> models.TextField[str, str]:
+def state_field(default: StrEnum | None = None, **options: Any) -> models.TextField[str, str]:
     """A text column that holds a state; `one_of` gives the check that goes with it."""
     if default is not None:
         options["default"] = default.value
-    return models.TextField(**options)  # type: ignore[arg-type]  # django-stubs types each option by name
+    return models.TextField(**options)
 
 
 def one_of(column: str, values: Iterable[StrEnum], name: str) -> models.CheckConstraint:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
+from typing import Any
 
 from django.db import connection
 from django.db.models import Exists, F, Q, QuerySet
@@ -128,9 +129,9 @@ def _bite(run_ref: str, actor: str, reason: str, of: RetentionPass | None) -> Pr
             return Pruned()
         _told(run, gone, actor, reason)
         more = _due_of(run, by, [kind for kind, number in gone.items() if number >= BITE])
-        bite = Pruned(runs=0 if more else 1, **gone)  # type: ignore[arg-type]  # by name, and none is `left`
+        counted: dict[str, Any] = {"runs": 0 if more else 1, **gone}
+        bite = Pruned(**counted)
         if of is not None:
-            counted = {"runs": bite.runs, **gone}
             RetentionPass.objects.filter(pk=of.pk).update(
                 **{name: F(name) + n for name, n in counted.items()}
             )
