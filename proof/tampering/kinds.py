@@ -40,10 +40,11 @@ def insert(chance: random.Random, events: Sequence[Event], free: int) -> Changed
 
 
 def reorder(chance: random.Random, events: Sequence[Event], free: int) -> Changed:
-    """Two change places."""
-    first, second = sorted(chance.sample(range(len(events)), 2))
-    found = _with(events, first, replace(events[second], no=events[first].no))
-    return _with(found, second, replace(events[first], no=events[second].no)), events[first].no
+    """Two change places; the moments stay where they were, as a chain whose time runs back betrays itself."""
+    one, other = sorted(chance.sample(range(len(events)), 2))
+    first, second = events[one], events[other]
+    found = _with(events, one, replace(second, no=first.no, at=first.at))
+    return _with(found, other, replace(first, no=second.no, at=second.at)), first.no
 
 
 def truncate(chance: random.Random, events: Sequence[Event], free: int) -> Changed:
