@@ -13,13 +13,17 @@ from tests.engine import desk
 from tests.vendors import Vendor
 
 DAY = timedelta(days=1)
+#: After this much no vendor books anything into a day that is over.
+SETTLING = timedelta(hours=2)
 #: What a person gives who asks.
 ACTOR: dict[str, Any] = {"actor": "rita"}
 
 
 def midnight(back: int = 0) -> datetime:
-    """The beginning of the day (UTC) so many days ago."""
-    today = clock.db_now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    """The beginning of the day (UTC) so many days ago. Soon after midnight today counts as the day that is just over:
+    what came before has then settled, at whatever hour tests run.
+    """
+    today = (clock.db_now() - SETTLING).astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return today - back * DAY
 
 

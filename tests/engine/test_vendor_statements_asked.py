@@ -11,13 +11,23 @@ import psycopg
 import pytest
 from django.db import connection
 
-from durable import clock
 from durable.errors import CannotSay, Conflict, Invalid
 from durable.models import LedgerEvent, StatementRequest, Unexplained, VendorStatement
 from durable.vendor import Receipt
 from durable.vendor_statements import accounts, explaining, listing, making, matching, requests
 from tests.engine import rooted, stated
-from tests.engine.stated import ACTOR, DAY, found, midnight, noon, past_us, receipt, refunded, statement
+from tests.engine.stated import (
+    ACTOR,
+    DAY,
+    SETTLING,
+    found,
+    midnight,
+    noon,
+    past_us,
+    receipt,
+    refunded,
+    statement,
+)
 from tests.together import at_once
 from tests.vendors import Vendor
 
@@ -39,6 +49,7 @@ def test_yesterday_is_due_by_itself_and_days_that_were_missed_are_caught_up(vend
 
 def test_a_pass_makes_what_is_due_and_leaves_the_rest(vendor: Vendor) -> None:
     past_us(vendor, noon())
+    requests.plan(midnight(0) + SETTLING)
     requests.pass_over()
     [made] = VendorStatement.objects.all()
     assert (made.start, made.request.asked_by, made.differences) == (midnight(1), "", 1)
@@ -219,7 +230,7 @@ def test_the_command_says_what_it_found_and_ends_accordingly(vendor: Vendor) -> 
     code, told = rooted.said("statement", "--from", day, "--vendor", "stripe")
     assert (code, "at the vendor alone: 1 with 25.00 EUR at the vendor" in told) == (1, True)
     vendor.fault("status", method="GET", path="/v1/refunds", times=0)
-    code, told = rooted.said("statement", "--from", day, "--to", f"{clock.db_now():%Y-%m-%d}")
+    code, told = rooted.said("statement", "--from", day, "--to", f"{midnight(0):%Y-%m-%d}")
     assert (code, "could not be made: the list of refunds can't be had" in told) == (2, True)
     code, told = rooted.said("statement", "--from", "last week")
     assert (code, "from: must be a day or a moment" in told) == (2, True)

@@ -1,15 +1,15 @@
 """`manage.py statement --from 2026-11-29 --to 2026-11-30`: hold vendors' accounts of a period against the ledger, now.
 
-`--to` is the first moment that no longer counts. Without a period it is yesterday, in UTC. Prints what was found, a
-line for each kind and currency. Exit code 0 where all of it agrees or is explained, 1 where something is to be
-explained, 2 where a statement could not be made.
+`--to` is the first moment that no longer counts. Without a period it is the last day, in UTC, that has settled: not
+yesterday yet in the first hour after midnight. Prints what was found, a line for each kind and currency. Exit code 0
+where all of it agrees or is explained, 1 where something is to be explained, 2 where a statement could not be made.
 """
 
 from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,7 +21,7 @@ from durable.errors import InterlockError, Invalid
 from durable.management.commands.start import REFUSED
 from durable.models import StatementRequest, Unexplained, VendorStatement
 from durable.vendor_statements import requests
-from durable.vendor_statements.accounts import covered, named, uncovered
+from durable.vendor_statements.accounts import Account, covered, named, uncovered
 
 #: Something is to be explained.
 DIFFERS = 1
@@ -43,11 +43,11 @@ class Command(BaseCommand):
         codes = []
         try:
             plan.agents()
-            start, end = _period(options["start"], options["end"])
             accounts = [one for one in covered() if options["vendor"] in (None, one.vendor)]
             if not accounts:
                 known = ", ".join(sorted({one.vendor for one in covered()})) or "none"
                 raise Invalid("vendor", f"must be one whose account a tool can list: {known}")
+            start, end = _period(options["start"], options["end"], accounts)
             actor = options["actor"] or getpass.getuser()
             numbers = [requests.ask(one.vendor, one.account, start, end, actor=actor).pk for one in accounts]
         except InterlockError as refusal:
@@ -94,9 +94,11 @@ def _sum(minor: Any, currency: str) -> str:
         return f"{minor} minor units of {currency or 'no currency'}"
 
 
-def _period(start: str | None, end: str | None) -> tuple[datetime, datetime]:
+def _period(start: str | None, end: str | None, accounts: Sequence[Account]) -> tuple[datetime, datetime]:
     if start is None and end is None:
-        today = clock.db_now().replace(hour=0, minute=0, second=0, microsecond=0)
+        now = clock.db_now()
+        settled = now - max(requests.settled_by(one, now) - now for one in accounts)
+        today = settled.replace(hour=0, minute=0, second=0, microsecond=0)
         return today - timedelta(days=1), today
     if start is None:
         raise Invalid("from", "is needed where --to is given")
