@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from django.contrib.auth.models import AnonymousUser, Permission, User
 from django.core.exceptions import PermissionDenied
-from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import JSONObject
 
 from approvals import hands, memory
@@ -19,11 +19,27 @@ from durable import holds
 from durable.errors import NotFound
 from durable.models import Chain, Effect, Purse, Run, StatementRequest, Subject
 from durable.models.fields import Clock
+from durable.sql import answers
 
 #: Four eyes: a yes, and an edit that becomes what is sent, must come from somebody else than who asked or edited.
 _NEEDS_ANOTHER = frozenset({Verdict.APPROVE, Verdict.EDIT})
 _SPENT = ("budget__steps_used", "budget__tokens_used", "budget__tokens_reserved")
 _HEAD = Chain.objects.filter(run_ref=OuterRef("run__ref")).values("no")
+#: Asked by every page and twice by a decision: by hand, as the ORM takes longer to write it than the server to answer.
+_HELD = """
+SELECT 'role', g.name FROM auth_group g JOIN auth_user_groups m ON m.group_id = g.id WHERE m.user_id = %(user)s
+UNION ALL
+SELECT 'right', p.codename
+FROM auth_permission p JOIN django_content_type t ON t.id = p.content_type_id AND t.app_label = 'approvals'
+WHERE p.id IN (
+    SELECT permission_id FROM auth_user_user_permissions WHERE user_id = %(user)s
+    UNION ALL
+    SELECT gp.permission_id FROM auth_group_permissions gp JOIN auth_user_groups m USING (group_id)
+    WHERE m.user_id = %(user)s
+)
+"""
+_ACT = ("key", "tool", "effect_class", "digest", "amount_minor", "currency", "undo_of")
+_STANDS = ("round", "digest", "wait", "decide_by", "effect__run__ref", *(f"effect__{name}" for name in _ACT))
 _GATES = Gate.objects.filter(effect=OuterRef("pk")).order_by("-round").values("pk")[:1]
 
 
@@ -50,12 +66,8 @@ def _held(user: User) -> Mapping[str, Collection[str]]:
     """The names of a person's rights and of their roles, in one query; once for one user object."""
 
     def ask() -> Mapping[str, Collection[str]]:
-        rights = Permission.objects.filter(
-            Q(group__user=user) | Q(user=user), content_type__app_label="approvals"
-        )
-        roles = user.groups.order_by().values_list(Value("role"), "name")
         held: dict[str, set[str]] = {"right": set(), "role": set()}
-        for what, name in rights.order_by().values_list(Value("right"), "codename").union(roles):
+        for what, name in answers(_HELD, {"user": user.pk}):
             held[what].add(name)
         return held
 
@@ -95,6 +107,17 @@ def read_at(loaded: Model) -> datetime:
     """When an object that was got here was read, by the database's clock (`clock`), in UTC."""
     clock: datetime = vars(loaded)["clock"]
     return clock.astimezone(UTC)
+
+
+def find_gate(user: User, gate_id: int) -> Gate:
+    """Return a gate of which no more is loaded than what a decision begins with; the rest comes when it is asked for.
+    Raises Missing, or NotFound.
+    """
+    check(user, Capability.SEE_GATES)
+    found = gates(user).select_related("effect__run").only(*_STANDS).filter(pk=gate_id).first()
+    if found is None:
+        raise NotFound("no such gate")
+    return found
 
 
 def get_gate(user: User, gate_id: int) -> Gate:

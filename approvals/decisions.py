@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
 
 from approvals import access, differences, outcomes, whole
 from approvals.capabilities import Capability
@@ -22,7 +22,6 @@ from approvals.states import FINAL, FINAL_VALUES, LIVE, PAST, GateState, Verdict
 from durable import answers, journal, vault
 from durable.answers import Locked
 from durable.beats import committing
-from durable.clock import db_now
 from durable.errors import Conflict, Invalid
 from durable.ledger import gating
 from durable.models import Effect
@@ -63,7 +62,7 @@ def decide(person: User, gate_id: int, answer: Answer, circumstances: Circumstan
     may not), Stale (the screen is no longer current), Unread (it showed a part of a long payload), Decided (somebody
     was first, or the same click twice) or Expired (too late; a rejection is then kept as a late refusal).
     """
-    gate = access.get_gate(person, gate_id)
+    gate = access.find_gate(person, gate_id)
     _check_words(answer)
     try:
         with committing("decision"):
@@ -85,17 +84,17 @@ def answer_back(person: User, gate_id: int, words: str) -> Gate:
     Raises NotFound, Invalid, Refused, Expired (decide-by is over: no answer starts the clock anew), or Conflict
     where nobody waits for an answer (any more).
     """
-    gate = access.get_gate(person, gate_id)
+    gate = access.find_gate(person, gate_id)
     check_text(words, "words")
     with committing("decision"):
         locked = answers.lock(gate.effect.run.ref, gate.wait_id)
-        gate = _lock_gate(gate)
+        gate = _lock_gate(gate.pk, person.pk, locked)
         person = User.objects.get(pk=person.pk)
         if not access.may(person, Capability.ANSWER_BACK):
             raise Refused("Not recorded: you do not have the right to answer reviewers.")
         if gate.state != GateState.ASKED_BACK:
             raise Conflict("Nobody has asked anything back here.")
-        if db_now() > gate.decide_by:
+        if access.read_at(gate) > gate.decide_by:
             raise outcomes.too_late(gate)
         effect = answers.answer_back(locked, actor=access.actor(person), words=words)
     return Gate.objects.get(effect=effect, round=effect.round)
@@ -119,7 +118,7 @@ def _decide(person_id: int, gate: Gate, answer: Answer, circumstances: Circumsta
         locked = answers.lock(gate.effect.run.ref, gate.wait_id)
     except Conflict as conflict:
         over = str(conflict)  # the run is locked all the same, so how it ended can't change under us
-    gate = _lock_gate(gate)
+    gate = _lock_gate(gate.pk, person_id, locked)
     person = User.objects.get(pk=person_id)
     access.check_decision(person, gate, answer.verdict)
     if locked is None or GateState(gate.state) not in LIVE:
@@ -129,7 +128,7 @@ def _decide(person_id: int, gate: Gate, answer: Answer, circumstances: Circumsta
     outcomes.check_current(gate, locked.effect, answer.digest, answer.round)
     if gate.state == GateState.ASKED_BACK and answer.verdict is not Verdict.REJECT:
         raise outcomes.waits_for_answer(gate)
-    if db_now() > gate.decide_by:
+    if access.read_at(gate) > gate.decide_by:
         if answer.verdict is Verdict.REJECT:
             return _refuse_late(person, gate, answer, circumstances)
         raise outcomes.too_late(gate)
@@ -149,7 +148,7 @@ def _decide(person_id: int, gate: Gate, answer: Answer, circumstances: Circumsta
 
 def _check_override(effect: Effect, answer: Answer) -> None:
     """Raise Invalid for a yes without a reason to what may be there once, and may have happened already."""
-    if answer.verdict is not Verdict.APPROVE or answer.words.strip():
+    if answer.verdict is not Verdict.APPROVE or answer.words.strip() or not effect.once_per:
         return
     earlier = gating.acts_alike(effect.once_per, effect.pk).first()
     if earlier is not None:
@@ -158,24 +157,30 @@ def _check_override(effect: Effect, answer: Answer) -> None:
         )
 
 
-def _lock_gate(gate: Gate) -> Gate:
-    return (
+def _lock_gate(gate_id: int, person_id: int, locked: Locked | None) -> Gate:
+    """Lock the gate and read it anew, with the database's `clock` and whether the person has `answered` it for good."""
+    final = Decision.objects.filter(gate=OuterRef("pk"), person=person_id, verdict__in=FINAL_VALUES)
+    gate = (
         Gate.objects.select_for_update(of=("self",))
-        .select_related("effect__run", "wait", "payload__run")
-        .get(pk=gate.pk)
+        .annotate(clock=Clock(), answered=Exists(final))
+        .select_related("payload")
+        .get(pk=gate_id)
     )
+    if locked is not None:
+        gate.effect, gate.wait = locked.effect, locked.wait
+    return gate
 
 
 def _insert(
     person: User, gate: Gate, verdict: Verdict, answer: Answer, circumstances: Circumstances
 ) -> Decision:
     """Add the decision's row; what may have to be erased one day is sealed under the run's key."""
-    if verdict in FINAL and gate.decisions.filter(person=person, verdict__in=FINAL_VALUES).exists():
+    if verdict in FINAL and vars(gate)["answered"]:
         raise outcomes.lost(person, gate, verdict)
     run = gate.effect.run
     sealed = vault.seal(
         run.pk,
-        vault.open_key(run.pk, run.ref),
+        vault.key_of(run),
         {"words": answer.words, "ip": circumstances.ip, "browser": circumstances.browser},
     )
     return Decision.objects.create(

@@ -10,30 +10,32 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
-from django.db import connection
-from django.db.models import TextField, Value
-from django.db.models.functions import Cast
 
 from approvals import memory
-from approvals.models import Decision, Gate
+from approvals.models import Gate
 from approvals.states import Verdict
-from durable.models import LedgerEvent, Run
+from durable.sql import answers, listed
 from durable.states import EventKind
 
 #: What a person can have done to a run, as the ledger names it. A worker opens rounds too, but no worker decides.
 _DID = {
-    EventKind.STATE_EDITED.value: "edited the state of this run",
-    EventKind.FORKED.value: "forked this run",
-    EventKind.NEW_ROUND.value: "answered a reviewer of this run",
+    EventKind.STATE_EDITED: "edited the state of this run",
+    EventKind.FORKED: "forked this run",
+    EventKind.NEW_ROUND: "answered a reviewer of this run",
 }
-_EDITED = EventKind.EDITED.value
-_LINE = """
+# Of the run and its ancestors: who asked for them, and who did what. Of the effect: who edited it in an earlier round.
+_FOUND = f"""
 WITH RECURSIVE line AS (
-    SELECT id, ref, requester, parent_id FROM durable_run WHERE id = %s
+    SELECT id, ref, requester, parent_id FROM durable_run WHERE id = %(run)s
     UNION
     SELECT r.id, r.ref, r.requester, r.parent_id FROM durable_run r JOIN line ON r.id = line.parent_id
 )
-SELECT ref, requester FROM line
+SELECT 'asked', requester FROM line WHERE id <> %(run)s
+UNION ALL
+SELECT e.kind, e.actor FROM line JOIN durable_ledgerevent e ON e.run_ref = line.ref AND e.kind IN ({listed(_DID)})
+UNION ALL
+SELECT 'edited', d.person_id::text FROM approvals_gate g JOIN approvals_decision d ON d.gate_id = g.id
+WHERE g.effect_id = %(effect)s AND d.round < %(round)s AND d.verdict = '{Verdict.EDIT.value}'
 """
 
 
@@ -69,24 +71,10 @@ def in_gate(gate: Gate) -> Hands:
 
 def _look(gate: Gate) -> Hands:
     run = gate.effect.run
-    line = _line(run)
-    events = LedgerEvent.objects.filter(run_ref__in=list(line), kind__in=list(_DID))
-    edits = Decision.objects.filter(
-        gate__effect_id=gate.effect_id, round__lt=gate.round, verdict=Verdict.EDIT.value
-    ).annotate(editor=Cast("person_id", TextField()), did=Value(_EDITED))
-    found = list(events.values_list("actor", "kind").union(edits.values_list("editor", "did")))
+    found = answers(_FOUND, {"run": run.pk, "effect": gate.effect_id, "round": gate.round})
     return Hands(
         run.requester.casefold(),
-        frozenset(requester.casefold() for ref, requester in line.items() if ref != run.ref),
-        frozenset(int(who) for who, did in found if did == _EDITED),
-        {who: _DID[did] for who, did in found if did in _DID},
+        frozenset(who.casefold() for what, who in found if what == "asked"),
+        frozenset(int(who) for what, who in found if what == "edited"),
+        {who: _DID[EventKind(what)] for what, who in found if what not in ("asked", "edited")},
     )
-
-
-def _line(run: Run) -> dict[str, str]:
-    """The run and its ancestors, each with who asked for it."""
-    if run.parent_id is None:
-        return {run.ref: run.requester}
-    with connection.cursor() as cursor:
-        cursor.execute(_LINE, [run.pk])
-        return dict(cursor.fetchall())

@@ -18,6 +18,7 @@ from typing import Any
 from django.db import Error, connection, connections, transaction
 
 from durable import journal, vault
+from durable.beats import inside
 from durable.digest import canonical, digest
 from durable.journal import one_line
 from durable.models import Run
@@ -66,8 +67,7 @@ def record(
     `reason` is a person's words, which are sealed. `concerns` names another object, by which the act is found as well.
     Raises RuntimeError outside of a transaction: the log must not stand without the act, nor the act without the log.
     """
-    if not connection.in_atomic_block:
-        raise RuntimeError(f"{kind} of {about} is to be logged, and no transaction is open")
+    inside(f"{kind} of {about} is to be logged")
     check_text(reason, "reason")
     facts = dict(body or {})
     facts |= {name: dict(part) for name, part in (("before", before), ("after", after)) if part is not None}

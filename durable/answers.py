@@ -15,13 +15,12 @@ from durable import journal, rounds, vault, waits
 from durable.beats import committing
 from durable.errors import Conflict, Invalid
 from durable.gatekeeper import gatekeeper
-from durable.ledger import outcome
 from durable.ledger.record import give_back
 from durable.models import Effect, LedgerEvent, Run, Wait
 from durable.models.fields import Clock
 from durable.states import ENDING, EffectState, EventKind, RunState, WaitKind, WaitState
 from durable.text import check_text
-from durable.transitions import close_wait, lock_run, move_effect
+from durable.transitions import close_wait, lock_effect, lock_run, move_effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +36,9 @@ def lock(run_ref: str, wait_id: int) -> Locked:
     """Lock what a gate stands on. Raises NotFound, or Conflict where the wait is closed, saying by whom."""
     run = lock_run(run_ref)
     wait = waits.get_open(run, wait_id)
-    if wait.kind != WaitKind.GATE or wait.effect is None:
+    if wait.kind != WaitKind.GATE or wait.effect_id is None:
         raise Conflict(f"{wait} is no gate")
-    effect = outcome.locked(wait.effect)
+    effect = lock_effect(run, wait.effect_id)
     if run.state in ENDING and effect.undo_of_id is None:
         raise Conflict(f"{run.ref} is {run.state}{_asked_by(run)}; nothing of it is let out any more")
     if effect.state != EffectState.GATED:

@@ -63,6 +63,12 @@ def outermost(what: str) -> None:
         raise RuntimeError(f"{what}, and a transaction is open")
 
 
+def inside(what: str) -> None:
+    """Raise RuntimeError, with `what` belongs into the caller's transaction, where none is open."""
+    if not connection.in_atomic_block:
+        raise RuntimeError(f"{what}, and no transaction is open")
+
+
 @contextmanager
 def stating(beat: str) -> Iterator[None]:
     """A block of one statement that commits by itself, never inside a transaction: no round trip is spent on opening

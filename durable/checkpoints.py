@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 
-from durable.beats import stating
+from durable.beats import inside, stating
 from durable.errors import BudgetExhausted, LeaseLost, Stopping
 from durable.models import Budget, Checkpoint, Run
 from durable.models.rows import made
@@ -216,7 +216,7 @@ def write(run: Run, snap: Snapshot, kind: CheckpointKind, *, attempt: int) -> No
     Messages and counts of steps not yet written go with it. Raises BudgetExhausted; then the caller's transaction must
     not commit.
     """
-    assert connection.in_atomic_block
+    inside("a checkpoint is to be written")
     with paid(snap):
         row = answer(WRITE, {"run": run.pk, "attempt": attempt} | columns(snap, kind, (run.step, run.visit)))
     assert row is not None

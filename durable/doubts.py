@@ -17,13 +17,12 @@ from typing import Any
 from durable import acts, alone, clock, journal, ledger, runs, tools
 from durable.beats import committing
 from durable.errors import Conflict, Invalid, NotFound, UnknownTool
-from durable.ledger import outcome
 from durable.models import Effect, LedgerEvent, Run, Wait
 from durable.models.fields import Clock
 from durable.reconcile import SAFE_SHARE, key_is_good
 from durable.states import ActKind, EffectState, EventKind, WaitKind, WaitState
 from durable.text import check_text, cut, mend
-from durable.transitions import lock_run
+from durable.transitions import lock_effect, lock_run
 from durable.vendor import Receipt
 
 #: When a person who can't tell may want to look again: from a minute to thirty days from now.
@@ -78,7 +77,7 @@ def lock(
     """
     found = find(effect_key)
     run = lock_run(found.run.ref)
-    effect = outcome.locked(found)
+    effect = lock_effect(run, found.pk)
     effect.run = run
     if effect.state != EffectState.IN_DOUBT and not settled:
         by = f", settled by {last.actor}" if (last := last_word(effect)) is not None else ""

@@ -23,7 +23,7 @@ from durable.reconcile import Doubt, LookAgain, Verdict, settle
 from durable.sql import answer
 from durable.states import OPEN, RUN_MOVES, AttemptEnd, Attention, EventKind, RunState, WaitKind
 from durable.text import quoted
-from durable.transitions import Claim, hold_claim, move_run
+from durable.transitions import Claim, hold_claim, lock_effect, move_run
 from durable.transitions.lives import CLOSE
 from durable.waits import OPERATOR, WaitSpec
 
@@ -129,7 +129,7 @@ def _withdraw_unsent(claim: Claim) -> None:
         for effect in Effect.objects.filter(
             run=run, state__in=[s.value for s in OPEN], open_sends=0, forgotten_since=None
         ).order_by("id"):
-            answers.withdraw(run, outcome.locked(effect), actor=ENGINE, words=f"the run is {run.state}")
+            answers.withdraw(run, lock_effect(run, effect.pk), actor=ENGINE, words=f"the run is {run.state}")
 
 
 def _open_effects(run: Run) -> list[Effect]:

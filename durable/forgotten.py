@@ -43,7 +43,7 @@ from durable.reconcile import (
 )
 from durable.states import OPEN, UNSETTLED, Attention, EffectState, EventKind
 from durable.text import quoted
-from durable.transitions import Claim, hold_claim, move_effect
+from durable.transitions import Claim, hold_claim, lock_effect, move_effect
 from durable.vendor import Absent, Candidates, LookupAnswer, Receipt
 
 _MOMENT = DateTimeField()
@@ -131,7 +131,7 @@ def settle(claim: Claim, effect: Effect, ask: Ask) -> Adopt | Nothing | LookAgai
 def _adopt(claim: Claim, effect: Effect, receipt: Receipt) -> None:
     with committing("adopt"):
         run = hold_claim(claim)
-        effect = _as_pending(run, outcome.locked(effect), claim.actor)
+        effect = _as_pending(run, lock_effect(run, effect.pk), claim.actor)
         if effect.state in UNSETTLED:
             outcome.apply(run, effect, receipt, claim.seal_key, actor=claim.actor, adopted=True)
 
@@ -139,7 +139,7 @@ def _adopt(claim: Claim, effect: Effect, receipt: Receipt) -> None:
 def _doubt(claim: Claim, effect: Effect, verdict: Doubt) -> None:
     with committing("doubt"):
         run = hold_claim(claim)
-        effect = _as_pending(run, outcome.locked(effect), claim.actor)
+        effect = _as_pending(run, lock_effect(run, effect.pk), claim.actor)
         if effect.state in UNSETTLED:
             # One that has outlived its key is doubted again: a verdict on it frees the place, as for any other.
             since = Coalesce("forgotten_since", "first_sent_at")
@@ -156,7 +156,7 @@ def _clear(
     """
     with committing("looked"):
         run = hold_claim(claim)
-        if outcome.locked(effect).state not in OPEN:
+        if lock_effect(run, effect.pk).state not in OPEN:
             return
         Effect.objects.filter(pk=effect.pk).update(
             looks=F("looks") + 1,

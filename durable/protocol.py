@@ -35,7 +35,7 @@ from durable.reconcile import (
 from durable.sending import SHORT, send, wait_for
 from durable.states import OPEN, REFUSED, Attention, EffectState
 from durable.text import quoted
-from durable.transitions import Claim, hold_claim
+from durable.transitions import Claim, hold_claim, lock_effect
 from durable.vendor import Receipt
 
 
@@ -178,7 +178,7 @@ def _another_ask(claim: Claim, effect: Effect, ask: Ask) -> Effect:
         )
         wait = outcome.put_in_doubt(
             run,
-            outcome.locked(effect),
+            lock_effect(run, effect.pk),
             Attention.CONFLICT,
             sentence,
             {"digest_sent": effect.digest, "digest_asked": ask.proposal.digest},

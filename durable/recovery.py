@@ -26,7 +26,7 @@ from durable.models.fields import Clock, Moment
 from durable.reconcile import LONGEST_ANSWER, Adopt, Doubt, judge, look, pause
 from durable.states import UNSETTLED, EffectState, RunState, WaitKind, WaitState
 from durable.text import quoted
-from durable.transitions import close_wait, lock_run
+from durable.transitions import close_wait, lock_effect, lock_run
 from durable.vendor import Absent, Candidates, LookupAnswer
 
 log = logging.getLogger(__name__)
@@ -170,7 +170,7 @@ def look_again(effect: Effect) -> bool:
     verdict = judge(effect, ask, answer, clock.db_now(), may_send=False)
     with committing("adopt"):
         run = lock_run(effect.run.ref)
-        effect = outcome.locked(effect)
+        effect = lock_effect(run, effect.pk)
         if effect.state == EffectState.IN_DOUBT and isinstance(verdict, Adopt):
             asked = waits.of_effect(effect)
             outcome.apply(

@@ -25,7 +25,7 @@ from durable.models import Effect, Run, Sealed
 from durable.reconcile import LOOKUP_TIMEOUT
 from durable.states import REFUSED, EffectState, EventKind, WaitState
 from durable.text import quoted
-from durable.transitions import Claim, close_wait, hold_claim, move_effect
+from durable.transitions import Claim, close_wait, hold_claim, lock_effect, move_effect
 from durable.vendor import Call
 
 
@@ -39,7 +39,8 @@ class Changed:
 
 def ask_of(effect: Effect) -> Ask:
     """Return the ask that an effect's record holds, as people decided it. Raises UnknownTool, Invalid, vault.Erased."""
-    args = vault.read(effect.payload)["args"]
+    key = vault.key_of(effect.run)
+    args = vault.unseal(key, effect.payload)["args"]
     tool = tools.get(effect.tool)
     if effect.undo_of is not None:
         undone = effect.undo_of
@@ -86,7 +87,7 @@ def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
         facts = read_facts(ask, effect.key, claim.run_ref)
     with committing("round"):
         run = hold_claim(claim)
-        effect = outcome.locked(effect)
+        effect = lock_effect(run, effect.pk)
         if effect.sends:
             raise Conflict(f"{effect.key} has been sent; its payload is bound")
         gating.serialise_once_per(ask.once_per(settings.INTERLOCK_HASH_KEY))
@@ -117,7 +118,7 @@ def reopen(
     """Ask people again about the same payload, because their yes no longer carries it; `sentence` says why."""
     with committing("round"):
         run = hold_claim(claim)
-        effect = outcome.locked(effect)
+        effect = lock_effect(run, effect.pk)
         needed = gating.asked_again(run, decided, sentence)
         sealed = effect.facts if facts is None else vault.seal(run.pk, claim.seal_key, dict(facts))
         _open(

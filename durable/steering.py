@@ -17,7 +17,6 @@ from durable.checkpoints import Snapshot, load, snapshot, write
 from durable.digest import canonical, digest
 from durable.errors import Conflict, Incompatible, Invalid, NotFound
 from durable.journal import record
-from durable.ledger import outcome
 from durable.models import Branch, Checkpoint, Effect, Message, Run, Wait
 from durable.runs import check_actor, new_ref
 from durable.states import (
@@ -33,7 +32,7 @@ from durable.states import (
     WaitState,
 )
 from durable.text import check_json
-from durable.transitions import close_wait, lock_run, move_run
+from durable.transitions import close_wait, lock_effect, lock_run, move_run
 
 _OPEN = [state.value for state in OPEN]
 _UNSETTLED = [state.value for state in UNSETTLED]
@@ -93,7 +92,7 @@ def skip(run_ref: str, *, actor: str, reason: str, to: str | None = None, seen: 
             raise Invalid("to", f"{run.agent} has no step {target!r}; it has {', '.join(agent.steps)}")
         for effect in Effect.objects.filter(run=run, state__in=_OPEN).order_by("id"):
             answers.withdraw(
-                run, outcome.locked(effect), actor=actor, words=f"step {run.step} is skipped: {reason}"
+                run, lock_effect(run, effect.pk), actor=actor, words=f"step {run.step} is skipped: {reason}"
             )
         snap = load(run)
         record(

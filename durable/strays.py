@@ -16,7 +16,7 @@ from durable.journal import ENGINE
 from durable.ledger import outcome
 from durable.models import Effect, Run, Wait
 from durable.states import ENDED, ENDING, UNSETTLED, Attention, EffectState, RunState, WaitKind, WaitState
-from durable.transitions import close_wait, lock_run
+from durable.transitions import close_wait, lock_effect, lock_run
 
 _ENDED = [state.value for state in ENDED]
 _AT_REST = [state.value for state in (RunState.SUSPENDED, *ENDING)]
@@ -37,7 +37,7 @@ def call_person(effect: Effect) -> None:
     """Put an unsettled effect of an ended run before a person."""
     with committing("doubt"):
         run = lock_run(effect.run.ref)
-        effect = outcome.locked(effect)
+        effect = lock_effect(run, effect.pk)
         if effect.state in UNSETTLED:
             sentence = f"{run.ref} is {run.state}, and {effect.key} is still {effect.state}"
             outcome.put_in_doubt(run, effect, Attention.IN_DOUBT, sentence, {})
@@ -53,7 +53,7 @@ def take_back(effect: Effect) -> None:
     """Withdraw what an ended run still proposes, gate and reservation included: it will never ask for it again."""
     with committing("withdraw"):
         run = lock_run(effect.run.ref)
-        effect = outcome.locked(effect)
+        effect = lock_effect(run, effect.pk)
         if run.state in ENDED and effect.state in (EffectState.GATED, EffectState.APPROVED):
             answers.withdraw(run, effect, actor=ENGINE, words=f"the run is {run.state}")
 
@@ -70,7 +70,7 @@ def ask_anew(effect: Effect) -> None:
     """Open a new round about the same payload. Where it can't be read any more, a person is told instead."""
     with committing("round"):
         run = lock_run(effect.run.ref)
-        effect = outcome.locked(effect)
+        effect = lock_effect(run, effect.pk)
         if effect.state != EffectState.GATED or _GATES.filter(effect=effect).exists():
             return
         try:

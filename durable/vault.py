@@ -19,7 +19,7 @@ from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import connection
 
-from durable.beats import committing, stating
+from durable.beats import committing, inside, stating
 from durable.digest import canonical, sha256
 from durable.errors import InterlockError
 from durable.models import ActKey, ActWords, Indexed, LedgerEvent, Run, Sealed, SealKey
@@ -195,8 +195,7 @@ def destroy(run: Run) -> None:
 
 def destroy_within(run: Run) -> bool:
     """Do as `destroy` in the caller's transaction. False where the key was destroyed before."""
-    if not connection.in_atomic_block:
-        raise RuntimeError("a key is destroyed together with the event that says so")
+    inside("a key is destroyed together with the event that says so")
     # The indexer has it while it reads what is sealed and writes names: one of the two comes first.
     list(Indexed.objects.select_for_update())
     gone = SealKey.objects.filter(run=run, destroyed_at=None).update(wrapped=None, destroyed_at=Clock())

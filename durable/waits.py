@@ -17,14 +17,14 @@ from django.db import IntegrityError, transaction
 
 from durable import journal, vault, wakeup
 from durable.beats import committing
-from durable.errors import Conflict, Invalid, NotFound
+from durable.errors import Conflict, Invalid
 from durable.models import Effect, Run, Signal, Wait
 from durable.models.fields import Clock
 from durable.models.rows import made
 from durable.sql import answer
 from durable.states import ENDED, Attention, EventKind, RunState, WaitKind, WaitState
 from durable.text import check_json, check_text, mend
-from durable.transitions import close_wait, lock_run, move_run
+from durable.transitions import close_wait, lock_run, lock_wait, move_run
 from durable.transitions.lives import WAIT, WAIT_AT
 
 #: Who looks at what is stuck.
@@ -118,9 +118,13 @@ def wake(run: Run) -> None:
         wakeup.announce(run.ref)
 
 
+_STUCK = """
+SELECT FROM durable_wait WHERE run_id = %(run)s AND kind = 'attention' AND state = 'open' AND effect_id IS NULL LIMIT 1
+"""
+
+
 def _stuck(run: Run) -> bool:
-    attention = {"kind": WaitKind.ATTENTION.value, "state": WaitState.OPEN.value, "effect": None}
-    return Wait.objects.filter(run=run, **attention).exists()
+    return answer(_STUCK, {"run": run.pk}) is not None
 
 
 def resolve(run: Run, wait: Wait, *, by: str, answer: Any = None, to: WaitState = WaitState.RESOLVED) -> bool:
@@ -207,9 +211,7 @@ def waiting_signal(run: Run, name: str) -> Signal | None:
 
 def get_open(run: Run, wait_id: int) -> Wait:
     """Lock and return an open wait of a locked run. Raises NotFound, or Conflict naming who closed it."""
-    wait = Wait.objects.select_for_update().filter(run=run, pk=wait_id).first()
-    if wait is None:
-        raise NotFound(f"no such wait of {run.ref}")
+    wait = lock_wait(run, wait_id)
     if wait.state != WaitState.OPEN:
         raise Conflict(f"already {wait.state} by {wait.closed_by}")
     return wait

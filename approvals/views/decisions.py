@@ -33,10 +33,10 @@ _BROWSER_SHOWN = 300
 @door("POST")
 def decide(request: SignedIn, gate_id: int) -> HttpResponse:
     """Record one person's answer, or say in words why not."""
-    gate = access.get_gate(request.user, gate_id)
+    gate = access.find_gate(request.user, gate_id)
     form = DecisionForm(request.POST)
     if not form.is_valid():
-        return show(request, gate, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))
+        return _incomplete(request, gate_id, first_error(form))
     verdict = Verdict(form.cleaned_data["verdict"])
     edit = edit_form(gate, request.POST) if verdict is Verdict.EDIT else None
     try:
@@ -55,10 +55,9 @@ def decide(request: SignedIn, gate_id: int) -> HttpResponse:
 @door("POST")
 def answer_back(request: SignedIn, gate_id: int) -> HttpResponse:
     """Answer what a reviewer has asked back."""
-    gate = access.get_gate(request.user, gate_id)
     form = ReasonForm(request.POST)
     if not form.is_valid():
-        return show(request, gate, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))
+        return _incomplete(request, gate_id, first_error(form))
     try:
         opened = decisions.answer_back(request.user, gate_id, form.cleaned_data["reason"])
     except InterlockError as refusal:
@@ -76,6 +75,11 @@ def circumstances(request: SignedIn) -> Circumstances:
         browser=request.headers.get("User-Agent", "")[:_BROWSER_SHOWN],
         authenticated="session",
     )
+
+
+def _incomplete(request: SignedIn, gate_id: int, problem: str) -> HttpResponse:
+    gate = access.get_gate(request.user, gate_id)
+    return show(request, gate, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=problem)
 
 
 def refused(

@@ -19,15 +19,10 @@ from durable.models import Effect, EventDetail, LedgerEvent, Run, Wait
 from durable.models.fields import Clock
 from durable.states import UNSETTLED, Attention, EffectState, EventKind, WaitKind, WaitState
 from durable.text import cut, mend, quoted
-from durable.transitions import Claim, close_wait, hold_claim, lock_run, move_effect
+from durable.transitions import Claim, close_wait, hold_claim, lock_effect, lock_run, move_effect
 from durable.vendor import Receipt
 
-__all__ = ["ReceiptTaken", "applied", "apply", "doubt", "failed", "late", "locked", "looked", "no_answer"]
-
-
-def locked(effect: Effect) -> Effect:
-    """Lock the effect of a locked run and read it anew."""
-    return Effect.objects.select_for_update(of=("self",)).get(pk=effect.pk)
+__all__ = ["ReceiptTaken", "applied", "apply", "doubt", "failed", "late", "looked", "no_answer"]
 
 
 def applied(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bool = False) -> Effect:
@@ -42,7 +37,7 @@ def applied(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bool = F
             return effect
     with committing(beat):
         run = hold_claim(claim)
-        now = locked(effect)
+        now = lock_effect(run, effect.pk)
         if _stands(effect, now):
             return now
         effect = apply(run, now, receipt, claim.seal_key, actor=claim.actor, adopted=adopted)
@@ -79,7 +74,7 @@ def failed(claim: Claim, effect: Effect, code: str, message: str) -> Effect:
     code, message = _vendors_words(code, 100), _vendors_words(message)
     with committing("outcome"):
         run = hold_claim(claim)
-        before, effect = effect, locked(effect)
+        before, effect = effect, lock_effect(run, effect.pk)
         if _stands(before, effect):
             return effect
         if effect.open_sends > 1:
@@ -112,7 +107,7 @@ def not_sent(claim: Claim, effect: Effect, message: str) -> Effect:
     """Record that the last request certainly had no effect; the same may be released again."""
     with committing("outcome"):
         run = hold_claim(claim)
-        effect = locked(effect)
+        effect = lock_effect(run, effect.pk)
         _answered(run, effect, EventKind.NOT_SENT, claim.actor, {}, _vendors_words(message))
     return effect
 
@@ -121,7 +116,7 @@ def no_answer(claim: Claim, effect: Effect, message: str, *, saved: bool) -> Eff
     """Record that nobody can tell whether the last request landed. The effect stays pending; reconciling decides."""
     with committing("outcome"):
         run = hold_claim(claim)
-        effect = locked(effect)
+        effect = lock_effect(run, effect.pk)
         if saved:
             Effect.objects.filter(pk=effect.pk).update(error_saved=True)
         journal.record(
@@ -144,7 +139,7 @@ def doubt(
     """
     with committing("doubt"):
         run = hold_claim(claim)
-        effect = locked(effect)
+        effect = lock_effect(run, effect.pk)
         if effect.state not in UNSETTLED:
             return None
         return put_in_doubt(run, effect, reason, sentence, evidence)

@@ -8,7 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from durable.models import Effect, Run
+from durable.models import Effect, Run, Sealed
+from durable.models.rows import columns, made
+from durable.sql import answer
+
+#: What is sealed of an effect; read with it.
+_SEALED = ("payload", "payload_asked", "proof", "facts", "words")
+_EFFECT, _BOX = len(Effect._meta.concrete_fields), len(Sealed._meta.concrete_fields)
+_AT = f"""
+SELECT {columns(Effect, "e")}, {", ".join(columns(Sealed, name) for name in _SEALED)} FROM durable_effect e
+{" ".join(f"LEFT JOIN durable_sealed {name} ON {name}.id = e.{name}_id" for name in _SEALED)}
+WHERE e.run_id = %(run)s AND e.step = %(step)s AND e.visit = %(visit)s AND e.ordinal = %(ordinal)s
+  AND e.undo_of_id IS NOT DISTINCT FROM %(undo_of)s
+ORDER BY e.link DESC LIMIT 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +55,23 @@ def linked(key: str, link: int) -> str:
 
 def at(run: Run, place: Place, undo_of: Effect | None = None) -> Effect | None:
     """Return the effect at a place: the newest link, since that is the one that still may act."""
-    return (
-        Effect.objects.select_related("payload", "payload_asked", "proof", "facts", "words")
-        .filter(run_id=run.pk, step=place.step, visit=place.visit, ordinal=place.ordinal, undo_of=undo_of)
-        .order_by("-link")
-        .first()
+    row = answer(
+        _AT,
+        {
+            "run": run.pk,
+            "step": place.step,
+            "visit": place.visit,
+            "ordinal": place.ordinal,
+            "undo_of": None if undo_of is None else undo_of.pk,
+        },
     )
+    if row is None:
+        return None
+    effect = made(Effect, row[:_EFFECT])
+    for no, name in enumerate(_SEALED):
+        box = row[_EFFECT + no * _BOX : _EFFECT + (no + 1) * _BOX]
+        setattr(effect, name, None if box[0] is None else made(Sealed, box))
+    return effect
 
 
 def inherited(run: Run, place: Place) -> Effect | None:

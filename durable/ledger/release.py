@@ -18,7 +18,7 @@ from durable.ledger.sends import never_left, perhaps_used
 from durable.models import Budget, Effect, Run, Stop
 from durable.models.fields import Clock
 from durable.states import ENDING, EffectState, EventKind
-from durable.transitions import Claim, hold_claim, move_effect
+from durable.transitions import Claim, hold_claim, lock_effect, move_effect
 
 #: A request must be over well inside the lease; the rest of it is for writing the outcome down.
 _SHARE_OF_LEASE = 0.8
@@ -74,7 +74,7 @@ def release(claim: Claim, effect: Effect, ask: Ask) -> Released:
         if run.state in ENDING and ask.undo_of is None:
             raise Stopping(f"{run.ref} is {run.state}")
         forward_only(run, ask)
-        effect = Effect.objects.select_for_update(of=("self",)).select_related("payload").get(pk=effect.pk)
+        effect = lock_effect(run, effect.pk)
         refused = _refused(run, effect, ask)
         if refused:
             return Released(effect, refused=refused)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-from django.db.models import JSONField, Model
+from django.db import connection
+from django.db.models import JSONField, Model, QuerySet
+from django.db.models.sql import UpdateQuery
 
 M = TypeVar("M", bound=Model)
 
@@ -25,6 +27,31 @@ def made(model: type[M], row: Sequence[Any]) -> M:
         if values[place] is not None:
             values[place] = json.loads(values[place])
     return model.from_db("default", names, values)
+
+
+def update(row: M, believed: QuerySet[M], values: dict[str, Any]) -> bool:
+    """Write `values` where `believed` finds this row, and read it anew into `row`, in one statement. False where it
+    does not find it; then nothing has changed.
+    """
+    model = type(row)
+    query = believed.filter(pk=row.pk).query.chain(UpdateQuery)
+    assert isinstance(query, UpdateQuery)
+    query.add_update_values(values)
+    statement, parameters = query.get_compiler(connection=connection).as_sql()
+    with connection.cursor() as cursor:
+        cursor.execute(f"{statement} RETURNING {columns(model, model._meta.db_table)}", parameters)
+        written = cursor.fetchone()
+    if written is None:
+        return False
+    _become(row, made(model, written))
+    return True
+
+
+def _become(row: Model, newer: Model) -> None:
+    """Take over what a newer reading has, and forget what was loaded with the old one, as `refresh_from_db` does."""
+    for field in row._meta.concrete_fields:
+        setattr(row, field.attname, getattr(newer, field.attname))
+    row._state.fields_cache.clear()
 
 
 @cache

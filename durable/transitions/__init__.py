@@ -10,7 +10,8 @@ and raises LeaseLost.
 
 from __future__ import annotations
 
-from durable.transitions.claim import Bill, Claim, hold_claim, lock_run, look, still_held
+from durable.transitions.claim import Bill, Claim, hold_claim, look, still_held
+from durable.transitions.locks import lock_effect, lock_run, lock_wait
 from durable.transitions.moves import close_wait, move_effect, move_run
 
 __all__ = [
@@ -18,7 +19,9 @@ __all__ = [
     "Claim",
     "close_wait",
     "hold_claim",
+    "lock_effect",
     "lock_run",
+    "lock_wait",
     "look",
     "move_effect",
     "move_run",

@@ -12,7 +12,7 @@ from typing import Any
 
 from durable import clock
 from durable.beats import stating
-from durable.errors import LeaseLost, NotFound
+from durable.errors import LeaseLost
 from durable.models import Run
 from durable.models.fields import Clock
 from durable.models.rows import columns, made
@@ -96,14 +96,6 @@ class Claim:
 
 _HOLD = f"{FENCED} RETURNING {columns(Run, 'r')}"
 _HEARTBEAT = f"{FENCED} RETURNING held OR state = 'cancelling'"
-
-
-def lock_run(ref: str) -> Run:
-    """Lock the run's row for the caller's transaction and return it. Raises NotFound."""
-    try:
-        return Run.objects.select_for_update(of=("self",)).select_related("budget").get(ref=ref)
-    except Run.DoesNotExist:
-        raise NotFound(f"no run {ref}") from None
 
 
 def hold_claim(claim: Claim) -> Run:

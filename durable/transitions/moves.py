@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import connection
-
+from durable.beats import inside
 from durable.errors import Conflict
 from durable.models import Effect, Run, Wait
 from durable.models.fields import Clock
+from durable.models.rows import update
 from durable.states import EFFECT_MOVES, ENDED, ENDING, RUN_MOVES, EffectState, RunState, WaitState
-
-
-def _inside_transaction() -> None:
-    if not connection.in_atomic_block:
-        raise RuntimeError("a move belongs into the transaction that makes it true")
 
 
 def move_run(run: Run, to: RunState, **columns: Any) -> Run:
@@ -23,7 +18,7 @@ def move_run(run: Run, to: RunState, **columns: Any) -> Run:
     Leaving the running state gives up worker and lease; a queued or ending run is due at once unless `due_at`
     says otherwise.
     """
-    _inside_transaction()
+    inside(f"{run.ref} is to move")
     state = RunState(run.state)
     if to not in RUN_MOVES[state]:
         raise Conflict(f"{run.ref} is {state}; it cannot become {to}")
@@ -39,30 +34,24 @@ def move_run(run: Run, to: RunState, **columns: Any) -> Run:
         # Due at once means that its mover announces it; what falls due later is for the sweeper to announce.
         hinted = None if "due_at" in columns else Clock()
         values = {"due_at": Clock(), "hinted_at": hinted, "lease_until": None, "worker": ""} | values
-    if not Run.objects.filter(pk=run.pk, state=state.value).update(**values):
+    if not update(run, Run.objects.filter(state=state.value), values):
         raise Conflict(f"{run.ref} is no longer {state}")
-    run.refresh_from_db()
     return run
 
 
 def move_effect(effect: Effect, to: EffectState, **columns: Any) -> Effect:
     """Move an effect of a locked run to `to`. Raises Conflict where the move is not legal from its state."""
-    _inside_transaction()
+    inside(f"{effect.key} is to move")
     state = EffectState(effect.state)
     if to not in EFFECT_MOVES[state]:
         raise Conflict(f"{effect.key} is {state}; it cannot become {to}")
-    if not Effect.objects.filter(pk=effect.pk, state=state.value).update(state=to.value, **columns):
+    if not update(effect, Effect.objects.filter(state=state.value), {"state": to.value, **columns}):
         raise Conflict(f"{effect.key} is no longer {state}")
-    effect.refresh_from_db()
     return effect
 
 
 def close_wait(wait: Wait, to: WaitState, *, by: str, answer: Any = None) -> bool:
     """End an open wait of a locked run. False means that something else ended it before: the caller lost the race."""
-    _inside_transaction()
-    closed = Wait.objects.filter(pk=wait.pk, state=WaitState.OPEN.value).update(
-        state=to.value, closed_at=Clock(), closed_by=by, answer=answer
-    )
-    if closed:
-        wait.refresh_from_db()
-    return bool(closed)
+    inside(f"{wait} is to be closed")
+    values = {"state": to.value, "closed_at": Clock(), "closed_by": by, "answer": answer}
+    return update(wait, Wait.objects.filter(state=WaitState.OPEN.value), values)

@@ -16,7 +16,7 @@ from durable.clock import db_now
 from durable.ledger import outcome
 from durable.models import Effect, LedgerEvent, Run
 from durable.states import Attention
-from durable.transitions import lock_run
+from durable.transitions import lock_effect, lock_run
 from tests import factories
 from tests.approvals.conftest import SignIn
 
@@ -35,7 +35,7 @@ def doubtful(*, quiet: bool = True) -> Effect:
         run = lock_run(claim.run_ref)
         outcome.put_in_doubt(
             run,
-            outcome.locked(effect),
+            lock_effect(run, effect.pk),
             Attention.IN_DOUBT,
             "It may have landed.",
             {"candidates": [CANDIDATE]},
