@@ -22,6 +22,7 @@ from approvals.states import FINAL, FINAL_VALUES, LIVE, PAST, GateState, Verdict
 from durable import answers, journal, vault
 from durable.answers import Locked
 from durable.beats import committing
+from durable.clock import db_now
 from durable.errors import Conflict, Invalid
 from durable.ledger import gating
 from durable.models import Effect
@@ -94,7 +95,7 @@ def answer_back(person: User, gate_id: int, words: str) -> Gate:
             raise Refused("Not recorded: you do not have the right to answer reviewers.")
         if gate.state != GateState.ASKED_BACK:
             raise Conflict("Nobody has asked anything back here.")
-        if access.read_at(gate) > gate.decide_by:
+        if db_now() > gate.decide_by:
             raise outcomes.too_late(gate)
         effect = answers.answer_back(locked, actor=access.actor(person), words=words)
     return Gate.objects.get(effect=effect, round=effect.round)
@@ -128,7 +129,7 @@ def _decide(person_id: int, gate: Gate, answer: Answer, circumstances: Circumsta
     outcomes.check_current(gate, locked.effect, answer.digest, answer.round)
     if gate.state == GateState.ASKED_BACK and answer.verdict is not Verdict.REJECT:
         raise outcomes.waits_for_answer(gate)
-    if access.read_at(gate) > gate.decide_by:
+    if db_now() > gate.decide_by:
         if answer.verdict is Verdict.REJECT:
             return _refuse_late(person, gate, answer, circumstances)
         raise outcomes.too_late(gate)
@@ -158,11 +159,14 @@ def _check_override(effect: Effect, answer: Answer) -> None:
 
 
 def _lock_gate(gate_id: int, person_id: int, locked: Locked | None) -> Gate:
-    """Lock the gate and read it anew, with the database's `clock` and whether the person has `answered` it for good."""
+    """Lock the gate and read it anew, with whether the person has `answered` it for good.
+
+    That holds as of the statement's beginning, as nobody answers but under the run's lock; a clock is read afterwards.
+    """
     final = Decision.objects.filter(gate=OuterRef("pk"), person=person_id, verdict__in=FINAL_VALUES)
     gate = (
         Gate.objects.select_for_update(of=("self",))
-        .annotate(clock=Clock(), answered=Exists(final))
+        .annotate(answered=Exists(final))
         .select_related("payload")
         .get(pk=gate_id)
     )

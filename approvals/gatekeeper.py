@@ -16,6 +16,7 @@ from approvals import access, policy
 from approvals.capabilities import Capability
 from approvals.models import Decision, Gate
 from approvals.states import LIVE_VALUES, GateState, Verdict
+from durable.clock import db_now
 from durable.errors import Conflict
 from durable.gatekeeper import Question, Requirement
 from durable.models import Effect, Wait
@@ -91,8 +92,7 @@ class Gatekeeper:
 def _why_not(effect: Effect) -> str | None:
     if effect.state == EffectState.PENDING and effect.approved_round is None:
         return _policy_against(effect)  # nobody had to be asked, so nobody's yes can have lapsed
-    gates = Gate.objects.select_for_update().annotate(clock=Clock())
-    gate = gates.filter(effect=effect, round=effect.round).first()
+    gate = Gate.objects.select_for_update().filter(effect=effect, round=effect.round).first()
     if gate is None:
         return f"nobody was asked about round {effect.round}"
     gate.effect = effect
@@ -101,7 +101,7 @@ def _why_not(effect: Effect) -> str | None:
     if gate.digest != effect.digest:
         return "the approval was for another payload"
     # Act-by is for the first send; a repeat under the same key uses nothing anew.
-    if gate.used_at is None and (gate.act_by is None or access.read_at(gate) > gate.act_by):
+    if gate.used_at is None and (gate.act_by is None or db_now() > gate.act_by):
         return "the approval was not used in time"
     return _approvers_gone(gate) or _policy_against(effect)
 

@@ -64,7 +64,7 @@ def outermost(what: str) -> None:
 
 
 def inside(what: str) -> None:
-    """Raise RuntimeError, with `what` belongs into the caller's transaction, where none is open."""
+    """Raise RuntimeError, with `what` is to be done, where no transaction is open: it belongs into the caller's."""
     if not connection.in_atomic_block:
         raise RuntimeError(f"{what}, and no transaction is open")
 

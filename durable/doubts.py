@@ -78,7 +78,6 @@ def lock(
     found = find(effect_key)
     run = lock_run(found.run.ref)
     effect = lock_effect(run, found.pk)
-    effect.run = run
     if effect.state != EffectState.IN_DOUBT and not settled:
         by = f", settled by {last.actor}" if (last := last_word(effect)) is not None else ""
         raise Conflict(f"{effect_key} is {effect.state}{by}; only an effect in doubt can be settled by hand")

@@ -126,7 +126,7 @@ def open_key(run_id: int, run_ref: str) -> bytes:
 
 
 def key_of(run: Run) -> bytes:
-    """Return the sealing key of a run that was loaded with its `seal_key`; no query. Raises Erased."""
+    """Return the sealing key of a run: no query where it was loaded with its `seal_key`. Raises Erased."""
     try:
         wrapped = run.seal_key.wrapped
     except ObjectDoesNotExist:
@@ -195,7 +195,7 @@ def destroy(run: Run) -> None:
 
 def destroy_within(run: Run) -> bool:
     """Do as `destroy` in the caller's transaction. False where the key was destroyed before."""
-    inside("a key is destroyed together with the event that says so")
+    inside(f"the key of {run.ref} is to be destroyed")
     # The indexer has it while it reads what is sealed and writes names: one of the two comes first.
     list(Indexed.objects.select_for_update())
     gone = SealKey.objects.filter(run=run, destroyed_at=None).update(wrapped=None, destroyed_at=Clock())

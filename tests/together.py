@@ -29,3 +29,10 @@ def at_once(*acts: Callable[[], Any], loses: type[Exception] | tuple[type[Except
 
     with ThreadPoolExecutor(len(acts)) as pool:
         return [one.result(PATIENCE) for one in [pool.submit(do, act) for act in acts]]
+
+
+def somebody_waits() -> bool:
+    """Whether another session stands before a lock that this one holds."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
+        return cursor.fetchone() is not None

@@ -14,6 +14,7 @@ from approvals.templatetags.interlock import span
 from durable.clock import db_now
 from durable.findings import AGREED, Finding
 from durable.models import Effect, StatementRequest, StatementTotal, Unexplained, VendorStatement
+from durable.vendor_statements import requests
 from durable.vendor_statements.accounts import Account, covered, named, uncovered
 
 _DAY = timedelta(days=1)
@@ -66,11 +67,12 @@ def listing(*, after: int | None, before: int | None) -> dict[str, Any]:
 
 def around() -> dict[str, Any]:
     """What stands around the list: the accounts that may be asked for, and the tools that nobody can ask about."""
-    yesterday = (db_now().astimezone(UTC) - _DAY).date()
+    accounts = covered()
+    start, _ = requests.last_day(accounts)
     return {
-        "accounts": [{"value": value(one), "name": one.name} for one in covered()],
+        "accounts": [{"value": value(one), "name": one.name} for one in accounts],
         "uncovered": [tool.name for tool in uncovered()],
-        "yesterday": yesterday.isoformat(),
+        "last_day": start.date().isoformat(),
     }
 
 

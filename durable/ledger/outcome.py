@@ -170,7 +170,7 @@ def late(run_ref: str, effect_key: str, actor: str, receipt: Receipt | None, mes
     """Add what a worker learned after it had lost its lease. Changes no state; a second receipt raises an alarm."""
     with committing("late"):
         run = lock_run(run_ref)
-        effect = Effect.objects.select_for_update(of=("self",)).get(key=effect_key)
+        effect = lock_effect(run, Effect.objects.values_list("pk", flat=True).get(key=effect_key))
         body: dict[str, Any] = {} if receipt is None else {"receipt": receipt.id}
         key = _key(run)
         words = message if receipt is None and key is not None else ""

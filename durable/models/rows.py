@@ -48,7 +48,7 @@ def update(row: M, believed: QuerySet[M], values: dict[str, Any]) -> bool:
 
 
 def _become(row: Model, newer: Model) -> None:
-    """Take over what a newer reading has, and forget what was loaded with the old one, as `refresh_from_db` does."""
+    """Take over what a newer reading has, and forget the objects that were loaded with the old one."""
     for field in row._meta.concrete_fields:
         setattr(row, field.attname, getattr(newer, field.attname))
     row._state.fields_cache.clear()

@@ -8,15 +8,15 @@ from durable.models import Budget, Effect, Run, Wait
 from durable.models.rows import columns, made
 from durable.sql import answer
 
-_LOCK_RUN = f"""
+LOCK_RUN = f"""
 SELECT {columns(Run, "r")}, {columns(Budget, "b")} FROM durable_run r JOIN durable_budget b ON b.id = r.budget_id
 WHERE r.ref = %(ref)s FOR UPDATE OF r
 """
 _RUN = len(Run._meta.concrete_fields)
-_LOCK_WAIT = f"""
+LOCK_WAIT = f"""
 SELECT {columns(Wait, "w")} FROM durable_wait w WHERE w.id = %(wait)s AND w.run_id = %(run)s FOR UPDATE
 """
-_LOCK_EFFECT = f"""
+LOCK_EFFECT = f"""
 SELECT {columns(Effect, "e")} FROM durable_effect e WHERE e.id = %(effect)s AND e.run_id = %(run)s FOR UPDATE
 """
 
@@ -24,7 +24,7 @@ SELECT {columns(Effect, "e")} FROM durable_effect e WHERE e.id = %(effect)s AND 
 def lock_run(ref: str) -> Run:
     """Lock the run's row and return it, with its budget. Raises NotFound."""
     inside(f"{ref} is to be locked")
-    row = answer(_LOCK_RUN, {"ref": ref})
+    row = answer(LOCK_RUN, {"ref": ref})
     if row is None:
         raise NotFound(f"no run {ref}")
     run = made(Run, row[:_RUN])
@@ -35,7 +35,7 @@ def lock_run(ref: str) -> Run:
 def lock_wait(run: Run, wait_id: int) -> Wait:
     """Lock a wait of a locked run and read it anew. Raises NotFound."""
     inside(f"a wait of {run.ref} is to be locked")
-    row = answer(_LOCK_WAIT, {"wait": wait_id, "run": run.pk})
+    row = answer(LOCK_WAIT, {"wait": wait_id, "run": run.pk})
     if row is None:
         raise NotFound(f"no such wait of {run.ref}")
     wait = made(Wait, row)
@@ -46,7 +46,7 @@ def lock_wait(run: Run, wait_id: int) -> Wait:
 def lock_effect(run: Run, effect_id: int) -> Effect:
     """Lock an effect of a locked run and read it anew. Raises NotFound."""
     inside(f"an effect of {run.ref} is to be locked")
-    row = answer(_LOCK_EFFECT, {"effect": effect_id, "run": run.pk})
+    row = answer(LOCK_EFFECT, {"effect": effect_id, "run": run.pk})
     if row is None:
         raise NotFound(f"no such effect of {run.ref}")
     effect = made(Effect, row)

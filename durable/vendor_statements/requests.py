@@ -7,7 +7,7 @@ can't be made is tried again, later each time, and the request says why.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from celery import current_app
@@ -46,6 +46,13 @@ _ALONE = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 def settled_by(one: Account, end: datetime) -> datetime:
     """From when on a statement up to `end` can be made: all that was done before is then to be seen on both sides."""
     return end + max(EDGE, one.settles)
+
+
+def last_day(accounts: Sequence[Account]) -> tuple[datetime, datetime]:
+    """Return the last day, in UTC, that has settled for all these accounts: not yesterday yet soon after midnight."""
+    settled = clock.db_now() - max((EDGE, *(one.settles for one in accounts)))
+    end = settled.replace(hour=0, minute=0, second=0, microsecond=0)
+    return end - DAY, end
 
 
 def plan(now: datetime | None = None) -> int:

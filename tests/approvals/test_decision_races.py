@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
+from threading import Event
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,11 +15,13 @@ from approvals.gatekeeper import Gatekeeper
 from approvals.models import Decision, Gate
 from approvals.states import Verdict
 from durable import answers, faults, runs, vault
+from durable.clock import db_now
 from durable.errors import Conflict
 from durable.models import Effect, LedgerEvent
+from durable.models.fields import Clock
 from tests import factories
 from tests.approvals.answering import APPROVE, EDIT, REJECT, answer, past, refusals
-from tests.together import at_once
+from tests.together import at_once, somebody_waits
 
 pytestmark = pytest.mark.django_db
 
@@ -166,6 +170,34 @@ def test_of_two_at_the_same_moment_exactly_one_wins(trial: int, second: Verdict)
     assert [d.verdict for d in Decision.objects.all()] == won
     state = {"approve": "approved", "reject": "rejected", "edit": "gated"}[won[0]]
     assert Effect.objects.get(pk=gate.effect_id).state == state
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("late", ["a yes", "its use"])
+def test_what_waits_for_the_gates_row_across_its_deadline_comes_too_late(late: str) -> None:
+    alice, gate, held = factories.person("alice"), factories.gate(), Event()
+    soon = Clock() + timedelta(seconds=1)
+    if late == "its use":
+        answer(alice, gate)
+    Gate.objects.filter(pk=gate.pk).update(**{"decide_by" if late == "a yes" else "act_by": soon})
+    gate = Gate.objects.select_related("effect").get(pk=gate.pk)
+    deadline = gate.decide_by if late == "a yes" else gate.act_by
+    assert deadline is not None
+
+    def hold() -> None:
+        with transaction.atomic():
+            Gate.objects.select_for_update().get(pk=gate.pk)
+            held.set()
+            while db_now() <= deadline or not somebody_waits():
+                pass
+
+    def come() -> str | None:
+        held.wait()
+        return str(answer(alice, gate)) if late == "a yes" else Gatekeeper().may_release(gate.effect)
+
+    _, told = at_once(hold, come, loses=Expired)
+    assert ("Too late" in str(told)) if late == "a yes" else (told == "the approval was not used in time")
+    assert Decision.objects.count() == (late == "its use")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -16,7 +16,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils.dateparse import parse_date, parse_datetime
 
-from durable import clock, money, plan
+from durable import money, plan
 from durable.errors import InterlockError, Invalid
 from durable.management.commands.start import REFUSED
 from durable.models import StatementRequest, Unexplained, VendorStatement
@@ -96,10 +96,7 @@ def _sum(minor: Any, currency: str) -> str:
 
 def _period(start: str | None, end: str | None, accounts: Sequence[Account]) -> tuple[datetime, datetime]:
     if start is None and end is None:
-        now = clock.db_now()
-        settled = now - max(requests.settled_by(one, now) - now for one in accounts)
-        today = settled.replace(hour=0, minute=0, second=0, microsecond=0)
-        return today - timedelta(days=1), today
+        return requests.last_day(accounts)
     if start is None:
         raise Invalid("from", "is needed where --to is given")
     begins = _moment(start, "from")
