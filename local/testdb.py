@@ -10,7 +10,9 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.db import DatabaseError
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 
 from local.postgres import create_database
 from local.pytest_plugin import SHARED
@@ -42,6 +44,8 @@ def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
         admin.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
     # Django would TRUNCATE as the application, which may not.
     TransactionTestCase._fixture_teardown = _clean  # type: ignore[attr-defined]  # not in django-stubs
+    # Django would end every connection. A new one signs in anew, and looks up every table, trigger and function again.
+    TransactionTestCase._should_reload_connections = renew  # type: ignore[attr-defined]  # not in django-stubs
     yield
     if _Cleaner.connection is not None:
         _Cleaner.connection.close()
@@ -127,6 +131,41 @@ def _clean(case: Any) -> None:
                     [*_guards(guards, "DISABLE"), empty, *restored, *_guards(guards, "ENABLE ALWAYS")]
                 )
             )
+
+
+def renew(case: Any = None) -> bool:
+    """Make each connection of a test what a new one is, or end it; whether Django shall end them all: never.
+
+    Kept is one that the test neither broke nor left in the midst of anything, and that leads where the settings say.
+    """
+    from django.db import connections
+
+    for wrapper in connections.all(initialized_only=True):
+        if not _renewed(wrapper):
+            wrapper.close()
+    return False
+
+
+def _renewed(wrapper: Any) -> bool:
+    """Whether one connection is as good as new: settings, locks, listeners, temporary tables, prepared statements."""
+    raw = wrapper.connection
+    if raw is None or wrapper.pool is not None or wrapper.in_atomic_block:
+        return False
+    if raw.closed or not raw.autocommit or raw.info.transaction_status != TransactionStatus.IDLE:
+        return False
+    there = wrapper.settings_dict
+    if (raw.info.dbname, raw.info.user, raw.info.port) != (there["NAME"], there["USER"], int(there["PORT"])):
+        return False
+    try:
+        raw._prepared.clear()  # its own list of what the next line makes the server forget
+        raw.execute("DISCARD ALL")
+        wrapper.init_connection_state()
+    except (psycopg.Error, DatabaseError):
+        return False
+    wrapper.run_on_commit = []
+    wrapper.errors_occurred = wrapper.closed_in_transaction = False
+    wrapper.health_check_done = True
+    return True
 
 
 class _Cleaner:
