@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -26,7 +25,9 @@ _IS_CHANGED = sql.SQL(
     "(SELECT count(*) FROM {table}) <> (SELECT count(*) FROM kept.{table})"
     " OR EXISTS (SELECT * FROM {table} EXCEPT SELECT * FROM kept.{table})"
 )
-_IS_LARGE = sql.SQL("pg_relation_size({name}) > 524288")
+_ARE_LARGE = (
+    "SELECT coalesce(bool_or(pg_relation_size(one::regclass) > 524288), false) FROM unnest(%s::text[]) AS one"
+)
 
 
 @pytest.fixture(scope="session")
@@ -112,10 +113,11 @@ def _clean(case: Any) -> None:
     Few rows are deleted, which is quicker than new files for every table and index; dead ones are not left to pile up.
     """
     connection = _superuser()
+    tables, kept = _tables(connection), _tables(connection, "kept")
+    _learn(connection, tables, kept)
     with connection.transaction():
-        tables, kept = _tables(connection), _tables(connection, "kept")
-        spoilt = _found(connection, _spoilt(tuple(tables), frozenset(kept)))
-        if _found(connection, _asking(dict.fromkeys(spoilt, _IS_LARGE))):
+        spoilt = _answer(connection, "SELECT pg_temp.spoilt()")
+        if _answer(connection, _ARE_LARGE, spoilt):
             spoilt = tables
             empty = sql.SQL("TRUNCATE {} CASCADE").format(sql.SQL(", ").join(map(sql.Identifier, tables)))
         else:
@@ -173,6 +175,8 @@ class _Cleaner:
 
     url = ""
     connection: psycopg.Connection | None = None
+    #: Whose session can say which of these tables are spoilt, these of them having been filled by the migrations.
+    knows: tuple[psycopg.Connection, list[str], list[str]] | None = None
 
 
 def _superuser() -> psycopg.Connection:
@@ -190,28 +194,36 @@ def _superuser() -> psycopg.Connection:
     return opened
 
 
-@cache
-def _spoilt(tables: tuple[str, ...], kept: frozenset[str]) -> bytes:
-    """The query for the tables in which a test has left anything. Put together once: it takes as long as its answer."""
-    return _asking({table: _IS_CHANGED if table in kept else _IS_FILLED for table in tables})
+def _learn(connection: psycopg.Connection, tables: list[str], kept: list[str]) -> None:
+    """Have the session know how to find the tables in which a test has left anything, of these.
 
-
-def _asking(questions: Mapping[str, sql.SQL]) -> bytes:
-    """The query for the tables for which the answer to their question is yes, all asked in one round trip."""
+    Asked in one statement, all are planned anew each time, which takes longer than to look. A function keeps its plans,
+    but for tables that have changed: those whose guards slept.
+    """
+    if _Cleaner.knows == (connection, tables, kept):
+        return
     asked = [
-        sql.SQL("CASE WHEN {} THEN {} END").format(
-            question.format(table=sql.Identifier(table), name=sql.Literal(table)), sql.Literal(table)
+        sql.SQL("IF {question} THEN spoilt := spoilt || {name}::text; END IF;").format(
+            question=(_IS_CHANGED if table in kept else _IS_FILLED).format(table=sql.Identifier(table)),
+            name=sql.Literal(table),
         )
-        for table, question in questions.items()
+        for table in tables
     ]
-    whole = sql.SQL("SELECT array_remove(ARRAY[{}]::text[], NULL)").format(sql.SQL(", ").join(asked))
-    return whole.as_bytes(None)
+    body = sql.SQL("DECLARE spoilt text[] := '{{}}'; BEGIN {asked} RETURN spoilt; END").format(
+        asked=sql.SQL(" ").join(asked)
+    )
+    connection.execute(
+        sql.SQL("CREATE OR REPLACE FUNCTION pg_temp.spoilt() RETURNS text[] LANGUAGE plpgsql AS {}").format(
+            sql.Literal(body.as_string(connection))
+        )
+    )
+    _Cleaner.knows = (connection, tables, kept)
 
 
-def _found(connection: psycopg.Connection, query: bytes) -> list[str]:
-    row = connection.execute(query).fetchone()
+def _answer(connection: psycopg.Connection, query: LiteralString, *given: object) -> Any:
+    row = connection.execute(query, given or None).fetchone()
     assert row is not None
-    return list(row[0])
+    return row[0]
 
 
 def _all_guards(connection: psycopg.Connection) -> list[Any]:
