@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
+from django.db import DatabaseError
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 
 from local.postgres import create_database
 from local.pytest_plugin import SHARED
@@ -24,7 +25,9 @@ _IS_CHANGED = sql.SQL(
     "(SELECT count(*) FROM {table}) <> (SELECT count(*) FROM kept.{table})"
     " OR EXISTS (SELECT * FROM {table} EXCEPT SELECT * FROM kept.{table})"
 )
-_IS_LARGE = sql.SQL("pg_relation_size({name}) > 524288")
+_ARE_LARGE = (
+    "SELECT coalesce(bool_or(pg_relation_size(one::regclass) > 524288), false) FROM unnest(%s::text[]) AS one"
+)
 
 
 @pytest.fixture(scope="session")
@@ -42,6 +45,8 @@ def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
         admin.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
     # Django would TRUNCATE as the application, which may not.
     TransactionTestCase._fixture_teardown = _clean  # type: ignore[attr-defined]  # not in django-stubs
+    # Django would end every connection. A new one signs in anew, and looks up every table, trigger and function again.
+    TransactionTestCase._should_reload_connections = renew  # type: ignore[attr-defined]  # not in django-stubs
     yield
     if _Cleaner.connection is not None:
         _Cleaner.connection.close()
@@ -108,10 +113,11 @@ def _clean(case: Any) -> None:
     Few rows are deleted, which is quicker than new files for every table and index; dead ones are not left to pile up.
     """
     connection = _superuser()
+    tables, kept = _tables(connection), _tables(connection, "kept")
+    _learn(connection, tables, kept)
     with connection.transaction():
-        tables, kept = _tables(connection), _tables(connection, "kept")
-        spoilt = _found(connection, _spoilt(tuple(tables), frozenset(kept)))
-        if _found(connection, _asking(dict.fromkeys(spoilt, _IS_LARGE))):
+        spoilt = _answer(connection, "SELECT pg_temp.spoilt()")
+        if _answer(connection, _ARE_LARGE, spoilt):
             spoilt = tables
             empty = sql.SQL("TRUNCATE {} CASCADE").format(sql.SQL(", ").join(map(sql.Identifier, tables)))
         else:
@@ -129,11 +135,48 @@ def _clean(case: Any) -> None:
             )
 
 
+def renew(case: Any = None) -> bool:
+    """Make each connection of a test what a new one is, or end it; whether Django shall end them all: never.
+
+    Kept is one that the test neither broke nor left in the midst of anything, and that leads where the settings say.
+    """
+    from django.db import connections
+
+    for wrapper in connections.all(initialized_only=True):
+        if not _renewed(wrapper):
+            wrapper.close()
+    return False
+
+
+def _renewed(wrapper: Any) -> bool:
+    """Whether one connection is as good as new: settings, locks, listeners, temporary tables, prepared statements."""
+    raw = wrapper.connection
+    if raw is None or wrapper.pool is not None or wrapper.in_atomic_block:
+        return False
+    if raw.closed or not raw.autocommit or raw.info.transaction_status != TransactionStatus.IDLE:
+        return False
+    there = wrapper.settings_dict
+    if (raw.info.dbname, raw.info.user, raw.info.port) != (there["NAME"], there["USER"], int(there["PORT"])):
+        return False
+    try:
+        raw._prepared.clear()  # its own list of what the next line makes the server forget
+        raw.execute("DISCARD ALL")
+        wrapper.init_connection_state()
+    except (psycopg.Error, DatabaseError):
+        return False
+    wrapper.run_on_commit = []
+    wrapper.errors_occurred = wrapper.closed_in_transaction = False
+    wrapper.health_check_done = True
+    return True
+
+
 class _Cleaner:
     """What all clean-ups of this process share: a new connection signs in anew, and must look up every table again."""
 
     url = ""
     connection: psycopg.Connection | None = None
+    #: Whose session can say which of these tables are spoilt, these of them having been filled by the migrations.
+    knows: tuple[psycopg.Connection, list[str], list[str]] | None = None
 
 
 def _superuser() -> psycopg.Connection:
@@ -151,28 +194,36 @@ def _superuser() -> psycopg.Connection:
     return opened
 
 
-@cache
-def _spoilt(tables: tuple[str, ...], kept: frozenset[str]) -> bytes:
-    """The query for the tables in which a test has left anything. Put together once: it takes as long as its answer."""
-    return _asking({table: _IS_CHANGED if table in kept else _IS_FILLED for table in tables})
+def _learn(connection: psycopg.Connection, tables: list[str], kept: list[str]) -> None:
+    """Have the session know how to find the tables in which a test has left anything, of these.
 
-
-def _asking(questions: Mapping[str, sql.SQL]) -> bytes:
-    """The query for the tables for which the answer to their question is yes, all asked in one round trip."""
+    Asked in one statement, all are planned anew each time, which takes longer than to look. A function keeps its plans,
+    but for tables that have changed: those whose guards slept.
+    """
+    if _Cleaner.knows == (connection, tables, kept):
+        return
     asked = [
-        sql.SQL("CASE WHEN {} THEN {} END").format(
-            question.format(table=sql.Identifier(table), name=sql.Literal(table)), sql.Literal(table)
+        sql.SQL("IF {question} THEN spoilt := spoilt || {name}::text; END IF;").format(
+            question=(_IS_CHANGED if table in kept else _IS_FILLED).format(table=sql.Identifier(table)),
+            name=sql.Literal(table),
         )
-        for table, question in questions.items()
+        for table in tables
     ]
-    whole = sql.SQL("SELECT array_remove(ARRAY[{}]::text[], NULL)").format(sql.SQL(", ").join(asked))
-    return whole.as_bytes(None)
+    body = sql.SQL("DECLARE spoilt text[] := '{{}}'; BEGIN {asked} RETURN spoilt; END").format(
+        asked=sql.SQL(" ").join(asked)
+    )
+    connection.execute(
+        sql.SQL("CREATE OR REPLACE FUNCTION pg_temp.spoilt() RETURNS text[] LANGUAGE plpgsql AS {}").format(
+            sql.Literal(body.as_string(connection))
+        )
+    )
+    _Cleaner.knows = (connection, tables, kept)
 
 
-def _found(connection: psycopg.Connection, query: bytes) -> list[str]:
-    row = connection.execute(query).fetchone()
+def _answer(connection: psycopg.Connection, query: LiteralString, *given: object) -> Any:
+    row = connection.execute(query, given or None).fetchone()
     assert row is not None
-    return list(row[0])
+    return row[0]
 
 
 def _all_guards(connection: psycopg.Connection) -> list[Any]:

@@ -9,6 +9,7 @@ from django.db import ProgrammingError, connection, connections, transaction
 
 from durable.checks import honest_database
 from durable.models import APPEND_ONLY_TABLES
+from local.testdb import renew
 
 
 def scalar(query: str, using: str = "default") -> object:
@@ -51,6 +52,63 @@ def test_the_application_may_not_change_the_ledger(table: str, verb: str) -> Non
 def test_a_committing_test_leaves_nothing_behind(turn: int) -> None:
     assert not Group.objects.filter(name="left by an earlier test").exists()
     Group.objects.create(name="left by an earlier test")
+
+
+#: What a session can hold, and what a new one of ours has of it.
+_HELD = {
+    "SELECT current_setting('lock_timeout')": "0",
+    "SELECT current_setting('TimeZone')": "UTC",
+    "SELECT count(*) FROM pg_prepared_statements": 0,
+    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()": 0,
+    "SELECT count(*) FROM pg_listening_channels()": 0,
+    "SELECT to_regclass('pg_temp.group_of_an_earlier_test') IS NULL": True,
+}
+_HOLDING = (
+    "SET lock_timeout = '7s'",
+    "SET TimeZone = 'Asia/Tokyo'",
+    "PREPARE of_an_earlier_test AS SELECT 1",
+    "SELECT pg_advisory_lock(1)",
+    "LISTEN earlier_tests",
+    "CREATE TEMPORARY TABLE group_of_an_earlier_test (id int)",
+)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_next_test_finds_nothing_in_a_session_that_it_inherits() -> None:
+    assert {query: scalar(query) for query in _HELD} == _HELD
+    before = scalar("SELECT pg_backend_pid()")
+    with connection.cursor() as cursor:
+        for statement in _HOLDING:
+            cursor.execute(statement)
+        for _ in range(10):
+            cursor.execute("SELECT 1")
+    assert [query for query, nothing in _HELD.items() if scalar(query) == nothing] == []
+
+    renew()
+
+    assert {query: scalar(query) for query in _HELD} == _HELD
+    assert scalar("SELECT pg_backend_pid()") == before
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("left", ["in a transaction", "as another role", "broken"])
+def test_the_next_test_does_not_inherit_a_session_that_a_test_left(left: str) -> None:
+    before = scalar("SELECT pg_backend_pid()")
+    match left:
+        case "in a transaction":
+            connection.set_autocommit(False)
+            scalar("SELECT 1")
+        case "as another role":
+            connection.settings_dict = {**connection.settings_dict, "USER": "somebody else"}
+        case _:
+            connection.connection.close()
+
+    renew()
+
+    connection.settings_dict = connections.settings["default"]
+    assert connection.connection is None
+    assert connection.get_autocommit()
+    assert scalar("SELECT pg_backend_pid()") != before
 
 
 @pytest.mark.django_db(transaction=True)
