@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -11,6 +12,7 @@ from django.db.models import Exists
 from approvals.ledger_query import STATE, STATES, UNDONE, LedgerQuery
 from approvals.queries import groups, narrowing, pages, subjects, totals, words
 from approvals.queries.searching import Search, bearing
+from durable.models import Effect
 from durable.states import EffectState
 
 __all__ = ["COLUMNS", "bearing", "listing", "row", "shown"]
@@ -68,24 +70,29 @@ def row(found: pages.Row, about: str | None = None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One page of what a search finds."""
+    """One page of what a search finds; `newest` are the ids of all that, where the summary does not know it."""
 
     search: Search
     page: pages.Page
+    newest: Sequence[int] | None
 
 
 def shown(search: Search, *, after: int | None, before: int | None) -> Shown:
     """Read one page."""
-    found = search.found
+    found, newest = search.found, None
     if search.summed:
         found = found.filter(narrowing.near(search, after=after, before=before))
+    else:
+        newest = totals.newest_of(found)
+        if after is before is None:
+            found = Effect.objects.filter(pages.Among("pk", newest[: pages.PAGE + 1]))
     rows = found.values(*_OF_EFFECT, undone=Exists(groups.applied_undos()))
-    return Shown(search, pages.page(rows, after=after, before=before))
+    return Shown(search, pages.page(rows, after=after, before=before), newest)
 
 
 def listing(shown: Shown) -> dict[str, Any]:
     """What ledger.html shows of a page and of what it is a page of."""
-    found = totals.of(shown.search)
+    found = totals.of(shown.search, shown.newest)
     about = subjects.of_effects(row["id"] for row in shown.page.rows)
     return {
         "effects": [row(one, about.get(one["id"], "")) for one in shown.page.rows],

@@ -53,12 +53,12 @@ class Totals:
         return sum(number for word, number in self.by_state.items() if word != UNDONE)
 
 
-def of(search: Search) -> Totals:
-    """Sum up what a search finds."""
+def of(search: Search, newest: Sequence[int] | None = None) -> Totals:
+    """Sum up what a search finds; `newest` are its ids (`newest_of`), where the summary does not know it."""
     if search.problems:
         return Totals(0, [], dict.fromkeys((*STATES, UNDONE), 0))
     if not search.summed:
-        return _counted(search)
+        return _counted(search, newest_of(search.found) if newest is None else newest)
     assert search.standing.blocks is not None
     some = replace(search.wanted, states=())
     alike = [group for group in search.groups if some.fits(group.like)]
@@ -98,28 +98,34 @@ def _add(sums: dict[str, Money], tally: Tally) -> None:
     money.count += tally.number
 
 
-def _counted(search: Search) -> Totals:
+def newest_of(found: QuerySet[Effect]) -> list[int]:
+    """The ids of the newest effects of a list, one more than are counted. The list is gone through for this once; what
+    else is asked of it then goes by the ids.
+    """
+    return list(found.order_by("-pk").values_list("pk", flat=True)[: pages.COUNTED + 1])
+
+
+def _counted(search: Search, found: Sequence[int]) -> Totals:
     """Count the effects themselves; the newest, where there are many."""
     asked, some = Wanted(states=search.wanted.states), replace(search.wanted, states=())
-    every = _rows(search.base.filter(some.q()))
-    if _number(every) <= pages.COUNTED:
-        return _summed(asked, every)
-    found = _rows(search.found) if asked.states else every
-    if (number := _number(found)) > pages.COUNTED:
-        return Totals(number, _summed(asked, _rows(search.found, pages.COUNTED)).sums, None, whole=False)
-    return replace(_summed(asked, found), by_state=None)
+    every = newest_of(search.base.filter(some.q())) if asked.states else found
+    if len(every) <= pages.COUNTED:
+        return _summed(asked, _rows(every))
+    if len(found) > pages.COUNTED:
+        sums = _summed(asked, _rows(found[: pages.COUNTED])).sums
+        return Totals(len(found), sums, None, whole=False)
+    return replace(_summed(asked, _rows(found)), by_state=None)
 
 
 def _number(found: Iterable[Tally]) -> int:
     return sum(tally.number for tally in found)
 
 
-def _rows(found: QuerySet[Effect], most: int = 0) -> list[Tally]:
-    """The effects, or so many of the newest, put together by what sums are about."""
-    newest = found.order_by("-pk").values("pk")[: most or pages.COUNTED + 1]
+def _rows(found: Sequence[int]) -> list[Tally]:
+    """These effects, put together by what sums are about."""
     undo = ExpressionWrapper(Q(undo_of__isnull=False), output_field=BooleanField())
     rows = (
-        Effect.objects.filter(pk__in=newest)
+        Effect.objects.filter(pages.Among("pk", found))
         .order_by()
         .values("currency", "state", undo=undo, undone=Exists(groups.applied_undos()))
         .annotate(number=Count("pk"), minor=Sum("amount_minor"))
