@@ -53,8 +53,8 @@ def days(number: int | None) -> str:
     return f"{number:,} day{'' if number == 1 else 's'}{years}"
 
 
-def overview() -> dict[str, Any]:
-    """What retention.html shows, but for what would go, which takes a moment."""
+def overview(*, with_due: bool) -> dict[str, Any]:
+    """What retention.html shows; what is due is among it where asked for, as it takes a moment."""
     present, sizes = policy(), storage.now()
     by = terms(present)
     rows = [
@@ -76,6 +76,7 @@ def overview() -> dict[str, Any]:
         "gone": gone(),
         "standing": held.standing(),
         "chart": chart(storage.by_day(_DAYS)),
+        **({"survey": shown(survey.look(by, sizes))} if with_due else {}),
     }
 
 

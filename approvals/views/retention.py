@@ -26,10 +26,10 @@ TEMPLATE, CHANGE = "approvals/retention.html", "approvals/retention_change.html"
 @door("GET", needs=Capability.SEE_LOG)
 def retention(request: SignedIn) -> HttpResponse:
     """The policy and what has gone by it. What is due is counted apart (`?look=due`): it takes a moment."""
-    look = retained.due() if request.GET.get("look") == "due" else {}
-    if look and htmx.wants_fragment(request):
-        return htmx.page(request, TEMPLATE, look, fragment="due")
-    context = retained.overview() | look | {"now": db_now(), "section": "retention"}
+    due = request.GET.get("look") == "due"
+    if due and htmx.wants_fragment(request):
+        return htmx.page(request, TEMPLATE, retained.due(), fragment="due")
+    context = retained.overview(with_due=due) | {"now": db_now(), "section": "retention"}
     context["may_set"] = access.may(request.user, Capability.SET_RETENTION)
     return htmx.page(request, TEMPLATE, context, fragment="due")
 
