@@ -13,8 +13,8 @@ from tests.engine import desk
 from tests.vendors import Vendor
 
 DAY = timedelta(days=1)
-#: After this much no vendor books anything into a day that is over.
-SETTLING = timedelta(hours=2)
+#: So long after its end a day can be looked at.
+SETTLING = timedelta(hours=1)
 #: What a person gives who asks.
 ACTOR: dict[str, Any] = {"actor": "rita"}
 
