@@ -130,6 +130,22 @@ def test_what_is_kept_of_tries_names_nobody_and_is_deleted_when_it_is_over() -> 
     assert not SignInTry.objects.exists()
 
 
+def test_what_remembers_a_browser_is_out_of_reach_of_scripts_and_of_other_sites() -> None:
+    factories.person("alice")
+    cookie = enter(Client()).cookies["known"]
+    assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Lax", "/")
+    assert "alice" not in cookie.OutputString().replace(cookie.value, "")
+
+
+def test_a_right_password_takes_nothing_from_the_count_of_another_address() -> None:
+    factories.person("alice")
+    for _ in range(2):
+        enter(Client(), "mallory", "wrong", at="203.0.113.9")
+    before = set(SignInTry.objects.values_list("key", "tries"))
+    assert enter(Client()).status_code == 302
+    assert before and before <= set(SignInTry.objects.values_list("key", "tries"))
+
+
 @pytest.mark.parametrize(
     ("hops", "header", "expected"),
     [
