@@ -143,3 +143,13 @@ def test_a_moment_of_another_year_says_so_in_pictures_too() -> None:
 )
 def test_the_largest_amount_of_each_kind_of_currency_is_exact(currency: str, text: str) -> None:
     assert f"{from_minor(MAX_MINOR, currency):f}" == text
+
+
+def test_today_and_yesterday_are_the_readers_days_and_a_query_of_the_log_keeps_which_they_were() -> None:
+    now = datetime(2026, 3, 30, 1, 30, tzinfo=UTC)  # 3:30 in Berlin, the day after the clocks went forward
+    with timezone.override("Europe/Berlin"):
+        found = [days.read(word, now) for word in ("today", "YESTERDAY")]
+        query = log_query.parse("from:yesterday to:today", now)
+    ends = [datetime(2026, 3, day, hour, tzinfo=UTC) for day, hour in ((28, 23), (29, 22), (30, 22))]
+    assert found == [days.Stretch(*ends[1:]), days.Stretch(*ends[:2])]
+    assert str(query) == "from:2026-03-29 to:2026-03-30"
