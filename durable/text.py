@@ -104,25 +104,25 @@ def check_json(value: object, field: str, *, max_bytes: int = MAX_BYTES, max_dep
             path = where
 
 
-def _room_left(value: object, levels: int, room: int) -> int:
+def _room_left(value: Any, levels: int, room: int) -> int:
     """How many of `room` bytes are left beside `value` at its largest; negative where that is in doubt, or a fault is.
 
     The quick way for what is in order, which nearly everything is: whoever is told of a doubt looks closely.
     """
     kind = type(value)
     if kind is str:
-        return room - _most_bytes(value)  # type: ignore[arg-type]  # its very type was looked at
+        return room - _most_bytes(value)
     if kind is int:
-        return room - 17 if -MAX_INT <= value <= MAX_INT else -1  # type: ignore[operator]  # as above
+        return room - 17 if -MAX_INT <= value <= MAX_INT else -1
     if value is None or kind is bool:
         return room - 5
     if kind is float:
-        return room - 24 if math.isfinite(value) else -1  # type: ignore[arg-type]  # as above
+        return room - 24 if math.isfinite(value) else -1
     if levels == 0:
         return -1
     if kind is dict:
         room -= 2
-        for key, item in value.items():  # type: ignore[attr-defined]  # as above
+        for key, item in value.items():
             if type(key) is not str:
                 return -1
             room = _room_left(item, levels - 1, room - 2 - _most_bytes(key))
@@ -131,7 +131,7 @@ def _room_left(value: object, levels: int, room: int) -> int:
         return room
     if kind is list or kind is tuple:
         room -= 2
-        for item in value:  # type: ignore[attr-defined]  # as above
+        for item in value:
             room = _room_left(item, levels - 1, room - 1)
             if room < 0:
                 return -1

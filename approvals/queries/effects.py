@@ -84,8 +84,7 @@ def shown(search: Search, *, after: int | None, before: int | None) -> Shown:
         found = found.filter(narrowing.near(search, after=after, before=before))
     else:
         newest = totals.newest_of(found)
-        known = len(newest) > pages.PAGE or len(newest) <= pages.COUNTED
-        if known and after is before is None:
+        if after is before is None:
             found = Effect.objects.filter(pages.Among("pk", newest[: pages.PAGE + 1]))
     rows = found.values(*_OF_EFFECT, undone=Exists(groups.applied_undos()))
     return Shown(search, pages.page(rows, after=after, before=before), newest)

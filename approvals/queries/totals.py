@@ -99,10 +99,10 @@ def _add(sums: dict[str, Money], tally: Tally) -> None:
 
 
 def newest_of(found: QuerySet[Effect]) -> list[int]:
-    """The ids of the newest effects of a list, one more than are counted. The list is gone through for this once; what
-    else is asked of it then goes by the ids.
+    """The ids of the newest effects of a list, one more than are counted or than a page shows. For this it is gone
+    through once; what else is asked of it then goes by the ids.
     """
-    return list(found.order_by("-pk").values_list("pk", flat=True)[: pages.COUNTED + 1])
+    return list(found.order_by("-pk").values_list("pk", flat=True)[: max(pages.COUNTED, pages.PAGE) + 1])
 
 
 def _counted(search: Search, found: Sequence[int]) -> Totals:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from durable.beats import inside
 from durable.errors import NotFound
 from durable.models import Budget, Effect, Run, Wait
 from durable.models.rows import columns, made
 from durable.sql import answer
+
+OfRun = TypeVar("OfRun", Wait, Effect)
 
 LOCK_RUN = f"""
 SELECT {columns(Run, "r")}, {columns(Budget, "b")} FROM durable_run r JOIN durable_budget b ON b.id = r.budget_id
@@ -14,10 +18,10 @@ WHERE r.ref = %(ref)s FOR UPDATE OF r
 """
 _RUN = len(Run._meta.concrete_fields)
 LOCK_WAIT = f"""
-SELECT {columns(Wait, "w")} FROM durable_wait w WHERE w.id = %(wait)s AND w.run_id = %(run)s FOR UPDATE
+SELECT {columns(Wait, "w")} FROM durable_wait w WHERE w.id = %(id)s AND w.run_id = %(run)s FOR UPDATE
 """
 LOCK_EFFECT = f"""
-SELECT {columns(Effect, "e")} FROM durable_effect e WHERE e.id = %(effect)s AND e.run_id = %(run)s FOR UPDATE
+SELECT {columns(Effect, "e")} FROM durable_effect e WHERE e.id = %(id)s AND e.run_id = %(run)s FOR UPDATE
 """
 
 
@@ -34,21 +38,20 @@ def lock_run(ref: str) -> Run:
 
 def lock_wait(run: Run, wait_id: int) -> Wait:
     """Lock a wait of a locked run and read it anew. Raises NotFound."""
-    inside(f"a wait of {run.ref} is to be locked")
-    row = answer(LOCK_WAIT, {"wait": wait_id, "run": run.pk})
-    if row is None:
-        raise NotFound(f"no such wait of {run.ref}")
-    wait = made(Wait, row)
-    wait.run = run
-    return wait
+    return _locked(Wait, LOCK_WAIT, run, wait_id)
 
 
 def lock_effect(run: Run, effect_id: int) -> Effect:
     """Lock an effect of a locked run and read it anew. Raises NotFound."""
-    inside(f"an effect of {run.ref} is to be locked")
-    row = answer(LOCK_EFFECT, {"effect": effect_id, "run": run.pk})
+    return _locked(Effect, LOCK_EFFECT, run, effect_id)
+
+
+def _locked(model: type[OfRun], statement: str, run: Run, id: int) -> OfRun:
+    name = model._meta.verbose_name
+    inside(f"{name} {id} of {run.ref} is to be locked")
+    row = answer(statement, {"id": id, "run": run.pk})
     if row is None:
-        raise NotFound(f"no such effect of {run.ref}")
-    effect = made(Effect, row)
-    effect.run = run
-    return effect
+        raise NotFound(f"no such {name} of {run.ref}")
+    found = made(model, row)
+    found.run = run
+    return found
