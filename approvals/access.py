@@ -10,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import JSONObject
 
-from approvals import hands, memory
+from approvals import gate_rows, hands, memory
 from approvals.capabilities import PERMISSIONS, ROLES, Capability
 from approvals.errors import Refused
 from approvals.models import Decision, Gate
@@ -38,8 +38,6 @@ WHERE p.id IN (
     WHERE m.user_id = %(user)s
 )
 """
-_ACT = ("key", "tool", "effect_class", "digest", "amount_minor", "currency", "undo_of")
-_STANDS = ("round", "digest", "wait", "decide_by", "effect__run__ref", *(f"effect__{name}" for name in _ACT))
 _GATES = Gate.objects.filter(effect=OuterRef("pk")).order_by("-round").values("pk")[:1]
 
 
@@ -114,7 +112,7 @@ def find_gate(user: User, gate_id: int) -> Gate:
     Raises Missing, or NotFound.
     """
     check(user, Capability.SEE_GATES)
-    found = gates(user).select_related("effect__run").only(*_STANDS).filter(pk=gate_id).first()
+    found = gate_rows.find(gate_id)
     if found is None:
         raise NotFound("no such gate")
     return found

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, F, OuterRef
+from django.db.models import F
 
-from approvals import access, differences, outcomes, whole
+from approvals import access, differences, gate_rows, outcomes, whole
 from approvals.capabilities import Capability
 from approvals.errors import Decided, Expired, Refused, Stale, Unread
 from approvals.models import Decision, Gate
-from approvals.states import FINAL, FINAL_VALUES, LIVE, PAST, GateState, Verdict
-from durable import answers, journal, vault
+from approvals.states import LIVE, PAST, GateState, Verdict
+from durable import answers, journal
 from durable.answers import Locked
 from durable.beats import committing
 from durable.clock import db_now
@@ -27,6 +27,7 @@ from durable.errors import Conflict, Invalid
 from durable.ledger import gating
 from durable.models import Effect
 from durable.models.fields import Clock
+from durable.models.rows import update
 from durable.states import EventKind
 from durable.text import check_text
 
@@ -89,8 +90,7 @@ def answer_back(person: User, gate_id: int, words: str) -> Gate:
     check_text(words, "words")
     with committing("decision"):
         locked = answers.lock(gate.effect.run.ref, gate.wait_id)
-        gate = _lock_gate(gate.pk, person.pk, locked)
-        person = User.objects.get(pk=person.pk)
+        gate, person = gate_rows.lock(gate.pk, person.pk, locked)
         if not access.may(person, Capability.ANSWER_BACK):
             raise Refused("Not recorded: you do not have the right to answer reviewers.")
         if gate.state != GateState.ASKED_BACK:
@@ -119,8 +119,7 @@ def _decide(person_id: int, gate: Gate, answer: Answer, circumstances: Circumsta
         locked = answers.lock(gate.effect.run.ref, gate.wait_id)
     except Conflict as conflict:
         over = str(conflict)  # the run is locked all the same, so how it ended can't change under us
-    gate = _lock_gate(gate.pk, person_id, locked)
-    person = User.objects.get(pk=person_id)
+    gate, person = gate_rows.lock(gate.pk, person_id, locked)
     access.check_decision(person, gate, answer.verdict)
     if locked is None or GateState(gate.state) not in LIVE:
         if answer.verdict is Verdict.REJECT and gate.state == GateState.EXPIRED:
@@ -142,7 +141,7 @@ def _decide(person_id: int, gate: Gate, answer: Answer, circumstances: Circumsta
         raise Refused(f"Not recorded: {unseen}.")
     whole.check(person, gate, answer.verdict, answer.whole)
     _check_override(locked.effect, answer)
-    decision = _insert(person, gate, answer.verdict, answer, circumstances)
+    decision = _add(person, gate, answer.verdict, answer, circumstances)
     _EFFECTS[answer.verdict](locked, gate, decision, answer)
     return decision
 
@@ -158,44 +157,19 @@ def _check_override(effect: Effect, answer: Answer) -> None:
         )
 
 
-def _lock_gate(gate_id: int, person_id: int, locked: Locked | None) -> Gate:
-    """Lock the gate and read it anew, with whether the person has `answered` it for good.
-
-    That holds as of the statement's beginning, as nobody answers but under the run's lock; a clock is read afterwards.
-    """
-    final = Decision.objects.filter(gate=OuterRef("pk"), person=person_id, verdict__in=FINAL_VALUES)
-    gate = (
-        Gate.objects.select_for_update(of=("self",))
-        .annotate(answered=Exists(final))
-        .select_related("payload")
-        .get(pk=gate_id)
-    )
-    if locked is not None:
-        gate.effect, gate.wait = locked.effect, locked.wait
-    return gate
-
-
-def _insert(
+def _add(
     person: User, gate: Gate, verdict: Verdict, answer: Answer, circumstances: Circumstances
 ) -> Decision:
-    """Add the decision's row; what may have to be erased one day is sealed under the run's key."""
-    if verdict in FINAL and vars(gate)["answered"]:
+    said = {"words": answer.words, "ip": circumstances.ip, "browser": circumstances.browser}
+    added = gate_rows.add(person, gate, verdict, said=said, authenticated=circumstances.authenticated)
+    if added is None:
         raise outcomes.lost(person, gate, verdict)
-    run = gate.effect.run
-    sealed = vault.seal(
-        run.pk,
-        vault.key_of(run),
-        {"words": answer.words, "ip": circumstances.ip, "browser": circumstances.browser},
-    )
-    return Decision.objects.create(
-        gate=gate,
-        person=person,
-        verdict=verdict.value,
-        digest=gate.digest,
-        round=gate.round,
-        sealed=sealed,
-        authenticated=circumstances.authenticated,
-    )
+    return added
+
+
+def _move(gate: Gate, to: GateState, **columns: Any) -> None:
+    if not update(gate, gate.state, {"state": to.value, **columns}):
+        raise Conflict(f"{gate} is no longer {gate.state}")
 
 
 def _body(gate: Gate, decision: Decision) -> dict[str, Any]:
@@ -203,16 +177,14 @@ def _body(gate: Gate, decision: Decision) -> dict[str, Any]:
 
 
 def _approve(locked: Locked, gate: Gate, decision: Decision, answer: Answer) -> None:
-    Gate.objects.filter(pk=gate.pk).update(
-        state=GateState.APPROVED.value, closed_at=Clock(), act_by=Clock() + F("act_within")
-    )
+    _move(gate, GateState.APPROVED, closed_at=Clock(), act_by=Clock() + F("act_within"))
     answers.approve(
         locked, actor=access.actor(decision.person), words=answer.words, body=_body(gate, decision)
     )
 
 
 def _reject(locked: Locked, gate: Gate, decision: Decision, answer: Answer) -> None:
-    Gate.objects.filter(pk=gate.pk).update(state=GateState.REJECTED.value, closed_at=Clock())
+    _move(gate, GateState.REJECTED, closed_at=Clock())
     answers.reject(
         locked, actor=access.actor(decision.person), words=answer.words, body=_body(gate, decision)
     )
@@ -230,7 +202,7 @@ def _edit(locked: Locked, gate: Gate, decision: Decision, answer: Answer) -> Non
 
 
 def _ask_back(locked: Locked, gate: Gate, decision: Decision, answer: Answer) -> None:
-    Gate.objects.filter(pk=gate.pk).update(state=GateState.ASKED_BACK.value)
+    _move(gate, GateState.ASKED_BACK)
     answers.ask_back(
         locked, actor=access.actor(decision.person), words=answer.words, body=_body(gate, decision)
     )
@@ -246,7 +218,7 @@ _EFFECTS: dict[Verdict, Callable[[Locked, Gate, Decision, Answer], None]] = {
 
 def _refuse_late(person: User, gate: Gate, answer: Answer, circumstances: Circumstances) -> Decision:
     """Keep a no that came after the deadline: it decides nothing any more, but it was said."""
-    decision = _insert(person, gate, Verdict.LATE_REFUSAL, answer, circumstances)
+    decision = _add(person, gate, Verdict.LATE_REFUSAL, answer, circumstances)
     journal.record(
         gate.effect.run,
         EventKind.REFUSED_DECISION,

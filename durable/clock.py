@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
-from django.db import connection
+from durable.sql import answer
 
 # Linux counts a suspended machine on CLOCK_BOOTTIME alone. macOS counts it on CLOCK_MONOTONIC (but not in
 # Python's time.monotonic), and Windows, which has no clock_gettime, in time.monotonic.
@@ -18,10 +18,9 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 def db_now() -> datetime:
     """The database's present moment, in UTC: `clock_timestamp()`, which moves on inside a transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        (now,) = cursor.fetchone()
-    assert isinstance(now, datetime)
+    row = answer("SELECT clock_timestamp()", {})
+    assert row is not None
+    now: datetime = row[0]
     return now.astimezone(UTC)
 
 

@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
-
 from durable import vault
 from durable.digest import canonical
 from durable.models import EventDetail, LedgerEvent, Run, Sealed
+from durable.sql import answers
 from durable.states import ActKind, EventKind
 
 #: The actor of what nobody in particular did.
@@ -58,18 +57,16 @@ def append(run: Run, entries: Sequence[Entry], *, key: bytes | None = None) -> l
             boxes.append((place, digest, boxed))
             body["words"] = digest
         bodies.append(canonical(body).decode())
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _INSERT,
-            {
-                "ref": run.ref,
-                "kinds": [str(e.kind) for e in entries],
-                "keys": [e.effect_key for e in entries],
-                "actors": [one_line(e.actor) for e in entries],
-                "bodies": bodies,
-            },
-        )
-        rows = cursor.fetchall()
+    rows = answers(
+        _INSERT,
+        {
+            "ref": run.ref,
+            "kinds": [str(e.kind) for e in entries],
+            "keys": [e.effect_key for e in entries],
+            "actors": [one_line(e.actor) for e in entries],
+            "bodies": bodies,
+        },
+    )
     for place, digest, boxed in boxes:
         attach(run, rows[place][0], digest, boxed)
     return [no for _, no in rows]

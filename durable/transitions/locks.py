@@ -7,7 +7,7 @@ from typing import TypeVar
 from durable.beats import inside
 from durable.errors import NotFound
 from durable.models import Budget, Effect, Run, Wait
-from durable.models.rows import columns, made
+from durable.models.rows import columns, made, parted
 from durable.sql import answer
 
 OfRun = TypeVar("OfRun", Wait, Effect)
@@ -16,7 +16,6 @@ LOCK_RUN = f"""
 SELECT {columns(Run, "r")}, {columns(Budget, "b")} FROM durable_run r JOIN durable_budget b ON b.id = r.budget_id
 WHERE r.ref = %(ref)s FOR UPDATE OF r
 """
-_RUN = len(Run._meta.concrete_fields)
 LOCK_WAIT = f"""
 SELECT {columns(Wait, "w")} FROM durable_wait w WHERE w.id = %(id)s AND w.run_id = %(run)s FOR UPDATE
 """
@@ -31,8 +30,9 @@ def lock_run(ref: str) -> Run:
     row = answer(LOCK_RUN, {"ref": ref})
     if row is None:
         raise NotFound(f"no run {ref}")
-    run = made(Run, row[:_RUN])
-    run.budget = made(Budget, row[_RUN:])
+    its, budget, _ = parted(row, Run, Budget)
+    run = made(Run, its)
+    run.budget = made(Budget, budget)
     return run
 
 

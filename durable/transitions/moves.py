@@ -34,7 +34,7 @@ def move_run(run: Run, to: RunState, **columns: Any) -> Run:
         # Due at once means that its mover announces it; what falls due later is for the sweeper to announce.
         hinted = None if "due_at" in columns else Clock()
         values = {"due_at": Clock(), "hinted_at": hinted, "lease_until": None, "worker": ""} | values
-    if not update(run, Run.objects.filter(state=state.value), values):
+    if not update(run, state.value, values):
         raise Conflict(f"{run.ref} is no longer {state}")
     return run
 
@@ -45,7 +45,7 @@ def move_effect(effect: Effect, to: EffectState, **columns: Any) -> Effect:
     state = EffectState(effect.state)
     if to not in EFFECT_MOVES[state]:
         raise Conflict(f"{effect.key} is {state}; it cannot become {to}")
-    if not update(effect, Effect.objects.filter(state=state.value), {"state": to.value, **columns}):
+    if not update(effect, state.value, {"state": to.value, **columns}):
         raise Conflict(f"{effect.key} is no longer {state}")
     return effect
 
@@ -54,4 +54,4 @@ def close_wait(wait: Wait, to: WaitState, *, by: str, answer: Any = None) -> boo
     """End an open wait of a locked run. False means that something else ended it before: the caller lost the race."""
     inside(f"{wait} is to be closed")
     values = {"state": to.value, "closed_at": Clock(), "closed_by": by, "answer": answer}
-    return update(wait, Wait.objects.filter(state=WaitState.OPEN.value), values)
+    return update(wait, WaitState.OPEN.value, values)

@@ -12,7 +12,8 @@ from typing import Any
 
 from django.db import connection
 
-from durable.models import Effect, Run, Wait
+from approvals import gate_rows
+from durable.models import rows
 from durable.transitions import locks, moves
 
 #: Seconds between what a control checks and what it then writes: long enough for others to check the same.
@@ -45,6 +46,7 @@ def row_locks() -> Iterator[None]:
         replaced(locks, "LOCK_RUN", without(locks.LOCK_RUN, "FOR UPDATE OF r")),
         replaced(locks, "LOCK_WAIT", without(locks.LOCK_WAIT, "FOR UPDATE")),
         replaced(locks, "LOCK_EFFECT", without(locks.LOCK_EFFECT, "FOR UPDATE")),
+        replaced(gate_rows, "LOCK", without(gate_rows.LOCK, "FOR UPDATE OF g")),
     ):
         yield
 
@@ -62,16 +64,9 @@ def until_somebody_waits() -> None:
             time.sleep(0.001)
 
 
-class _Blind:
-    """Stands for a model where `moves` believes a row to be in a state: any state is as good."""
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self.objects = self
-
-    def filter(self, *, state: str) -> Any:
-        time.sleep(BETWEEN)
-        return self._model.objects.all()
+def _update_late(*given: Any) -> bool:
+    time.sleep(BETWEEN)
+    return rows.update(*given)
 
 
 @contextmanager
@@ -79,8 +74,7 @@ def checks_under_lock() -> Iterator[None]:
     """Neither locks nor conditional updates: everybody checks first, and then writes."""
     with (
         row_locks(),
-        replaced(moves, "Run", _Blind(Run)),
-        replaced(moves, "Effect", _Blind(Effect)),
-        replaced(moves, "Wait", _Blind(Wait)),
+        replaced(rows, "BELIEVED", ""),
+        replaced(moves, "update", _update_late),
     ):
         yield
