@@ -33,12 +33,13 @@ _BROWSER_SHOWN = 300
 @door("POST")
 def decide(request: SignedIn, gate_id: int) -> HttpResponse:
     """Record one person's answer, or say in words why not."""
-    gate = access.find_gate(request.user, gate_id)
     form = DecisionForm(request.POST)
     if not form.is_valid():
         return _incomplete(request, gate_id, first_error(form))
     verdict = Verdict(form.cleaned_data["verdict"])
-    edit = edit_form(gate, request.POST) if verdict is Verdict.EDIT else None
+    edit = None
+    if verdict is Verdict.EDIT:
+        edit = edit_form(access.find_gate(request.user, gate_id), request.POST)
     try:
         decision = decisions.decide(
             request.user, gate_id, _answer(form, verdict, edit), circumstances(request)
@@ -47,6 +48,7 @@ def decide(request: SignedIn, gate_id: int) -> HttpResponse:
         if isinstance(refusal, decisions.KEPT):
             attempts.on_record(request)
         return refused(request, gate_id, refusal, edit)
+    gate = decision.gate
     title = one_gate.title(gate)
     messages.success(request, _DONE[verdict].format(run=gate.effect.run.ref, title=title))
     return htmx.see_other(request, _leads_to(request, decision, gate))
