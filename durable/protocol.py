@@ -33,7 +33,7 @@ from durable.reconcile import (
     settle,
 )
 from durable.sending import SHORT, send, wait_for
-from durable.states import OPEN, REFUSED, Attention, EffectState
+from durable.states import OPEN, REFUSED, Attention, EffectState, RunState
 from durable.text import quoted
 from durable.transitions import Claim, hold_claim, lock_effect
 from durable.vendor import Receipt
@@ -130,7 +130,7 @@ def _advance(claim: Claim, run: Run, effect: Effect, ask: Ask) -> Effect:
         case EffectState.GATED | EffectState.IN_DOUBT:
             return _wait_on(claim, effect, ask)
         case EffectState.APPROVED:
-            return _let_out(claim, effect, rounds.as_decided(effect, ask), ask)
+            return _let_out(claim, effect, rounds.as_decided(effect, ask))
         case _:
             return _pending(claim, effect, rounds.as_decided(effect, ask))
 
@@ -186,19 +186,16 @@ def _another_ask(claim: Claim, effect: Effect, ask: Ask) -> Effect:
     raise Suspension(wait)
 
 
-def _let_out(claim: Claim, effect: Effect, decided: Ask, ask: Ask) -> Effect:
+def _let_out(claim: Claim, effect: Effect, decided: Ask) -> Effect:
     """Release what people approved, if it may still go; else ask them again, showing what changed."""
     try:
         changed = rounds.changed_facts(effect, decided, claim.run_ref)
     except VendorRefused as error:
-        return rounds.reopen(
-            claim,
-            effect,
-            decided,
-            f"what it rests on can't be read any more: {quoted(error.message, LONGEST_ANSWER)}",
-        )
-    except VendorError:
+        return _unreadable(claim, effect, decided, error)
+    except VendorError as error:
         outcome.looked(claim, effect, "facts can't be read")
+        if rounds.waited_long(effect):
+            return _unreadable(claim, effect, decided, error)
         wait_for(effect, max(pause(effect.looks), 2 * SHORT), "read the facts again")
         return effect
     if changed is not None:
@@ -207,6 +204,11 @@ def _let_out(claim: Claim, effect: Effect, decided: Ask, ask: Ask) -> Effect:
     if released.sending is None:
         return rounds.reopen(claim, effect, decided, released.refused)
     return send(claim, released.effect, decided, released.sending)
+
+
+def _unreadable(claim: Claim, effect: Effect, decided: Ask, error: VendorError) -> Effect:
+    said = quoted(error.message if isinstance(error, VendorRefused) else str(error), LONGEST_ANSWER)
+    return rounds.reopen(claim, effect, decided, f"what it rests on can't be read any more: {said}")
 
 
 def _pending(claim: Claim, effect: Effect, decided: Ask) -> Effect:
@@ -228,6 +230,10 @@ def _pending(claim: Claim, effect: Effect, decided: Ask) -> Effect:
         return _in_doubt(
             claim, effect, "It was said not to have happened, and its key has grown too old since."
         )
+    if effect.approved_round is not None and ledger.never_left(effect):
+        return _let_out(
+            claim, effect, decided
+        )  # of a yes that has moved nothing yet, facts must hold at each send
     released = ledger.release(claim, effect, decided)
     if released.sending is not None:
         return send(claim, released.effect, decided, released.sending)
@@ -254,8 +260,10 @@ def _inherited(run: Run, ask: Ask) -> Receipt | None:
     found = ledger.inherited(run, ask.place)
     if found is None or found.proof is None or _differs(found, ask) or found.state != EffectState.APPLIED:
         return None
-    if found.undos.filter(state=EffectState.APPLIED.value).exists():
-        return None  # it was taken back: people are asked whether to do it once more
+    # What was taken back, or is about to be: people are asked whether to do it once more.
+    kept = [state.value for state in (*REFUSED, EffectState.FAILED)]
+    if found.run.state == RunState.COMPENSATING or found.undos.exclude(state__in=kept).exists():
+        return None
     return _as_decided(outcome.receipt_from(vault.read(found.proof)), vault.read(found.payload))
 
 

@@ -1,8 +1,8 @@
 """The sweeper: finds what no message announced. With an empty or dead broker every due item is found here.
 
 It changes little itself: it closes waits whose time has come, puts what is due before the workers, sets right what must
-not be (`strays`), and asks vendors again about effects in doubt. Two sweepers at once do no harm: every change is
-conditional, and a second hint claims nothing.
+not be (`strays`), and asks vendors about effects that nobody else looks up (`looking`). Two sweepers do no harm: every
+change is conditional, and a second hint claims nothing.
 """
 
 from __future__ import annotations
@@ -16,18 +16,13 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Count, Min, QuerySet
 
-from durable import answers, clock, doubts, fairly, plan, rounds, stops, strays, vault, waits, wakeup
-from durable.beats import committing, stating
-from durable.errors import CannotSay
+from durable import answers, fairly, looking, stops, strays, waits, wakeup
+from durable.beats import committing
 from durable.journal import ENGINE
-from durable.ledger import outcome
 from durable.models import Effect, Run, Wait
 from durable.models.fields import Clock, Moment
-from durable.reconcile import LONGEST_ANSWER, Adopt, Doubt, judge, look, pause
-from durable.states import UNSETTLED, EffectState, RunState, WaitKind, WaitState
-from durable.text import quoted
-from durable.transitions import close_wait, lock_effect, lock_run
-from durable.vendor import Absent, Candidates, LookupAnswer
+from durable.states import UNSETTLED, RunState, WaitKind, WaitState
+from durable.transitions import lock_run
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +64,7 @@ def sweep(otherwise: Callable[[str], None] | None = None) -> dict[str, int]:
         "unasked": (strays.unasked(), strays.ask_anew),
         "idle": (strays.idle(), strays.close),
         "lifted": (stops.left_behind(), _let_go),
-        "doubts": (_doubts(), _looker()),
+        "doubts": (looking.due(), looking.looker()),
     }
     there = dict(zip(work, fairly.there([items for items, _ in work.values()]), strict=True))
     # Last, because vendors may be slow: no timer, gate or lease waits for their answers.
@@ -137,64 +132,6 @@ def _stretch(runs: QuerySet[Run]) -> QuerySet[Run]:
         return runs
     _walked.append(last)
     return runs.filter(changed_at__lte=last)
-
-
-def _doubts() -> QuerySet[Effect]:
-    due = Effect.objects.filter(state=EffectState.IN_DOUBT.value, next_look_at__lte=Moment())
-    return due.select_related("run", "payload").order_by("next_look_at", "id")
-
-
-def _looker() -> Callable[[Effect], None]:
-    """Look-ups of one sweep: a vendor that can't say is asked no more in it, and what is left is due in the next."""
-    silent: set[str] = set()
-
-    def look_unless_silent(effect: Effect) -> None:
-        if effect.vendor not in silent and not look_again(effect):
-            silent.add(effect.vendor)
-
-    return look_unless_silent
-
-
-def look_again(effect: Effect) -> bool:
-    """Ask the vendor once more about an effect in doubt; adopt what is found and matches, else leave it to people.
-
-    Returns False where the vendor could not say.
-    """
-    later = max(pause(effect.looks + 1), settings.SWEEP_SECONDS)
-    # Put off first: one that can't be looked up, ever, must not stand before all others.
-    with stating("looked"):
-        Effect.objects.filter(pk=effect.pk).update(looks=effect.looks + 1, next_look_at=Clock() + later)
-    plan.agents()  # a sweeper that has driven nothing yet has no tools to ask with
-    ask = rounds.ask_of(effect)
-    answer = look(effect, ask, effect.run.ref)
-    verdict = judge(effect, ask, answer, clock.db_now(), may_send=False)
-    with committing("adopt"):
-        run = lock_run(effect.run.ref)
-        effect = lock_effect(run, effect.pk)
-        if effect.state == EffectState.IN_DOUBT and isinstance(verdict, Adopt):
-            asked = waits.of_effect(effect)
-            outcome.apply(
-                run, effect, verdict.receipt, vault.open_key(run.pk, run.ref), actor="sweeper", adopted=True
-            )
-            for wait in asked:
-                close_wait(wait, WaitState.RESOLVED, by="sweeper")
-            waits.wake(run)
-        elif effect.state == EffectState.IN_DOUBT:
-            evidence = verdict.evidence if isinstance(verdict, Doubt) else None
-            sentence = verdict.sentence if isinstance(verdict, Doubt) else ""
-            doubts.heard(effect, _heard(answer), evidence, sentence)
-    return not isinstance(answer, CannotSay)
-
-
-def _heard(answer: LookupAnswer | CannotSay | None) -> str:
-    """What a look-up that settled nothing has said, in words that people read."""
-    if answer is None:
-        return "it can't be asked: the tool has no look-up"
-    if isinstance(answer, CannotSay):
-        return f"it can't say: {quoted(str(answer), LONGEST_ANSWER)}"
-    if isinstance(answer, Candidates):
-        return f"{len(answer.receipts)} that could be it"
-    return "nothing of ours" if isinstance(answer, Absent) else f"{quoted(answer.id)}, which does not match"
 
 
 def silent() -> dict[str, tuple[int, datetime]]:

@@ -21,9 +21,10 @@ from durable.gatekeeper import Requirement, gatekeeper
 from durable.ledger import Ask, Place, forgotten, gating, outcome
 from durable.ledger.ask import about_told, amount_told
 from durable.ledger.record import give_back, open_gate, reserve, write_subjects
-from durable.models import Effect, Run, Sealed
-from durable.reconcile import LOOKUP_TIMEOUT
-from durable.states import REFUSED, EffectState, EventKind, WaitState
+from durable.models import Effect, Run, Sealed, Wait
+from durable.models.fields import Clock
+from durable.reconcile import LOOKUP_TIMEOUT, PATIENCE
+from durable.states import REFUSED, EffectState, EventKind, WaitKind, WaitState
 from durable.text import quoted
 from durable.transitions import Claim, close_wait, hold_claim, lock_effect, move_effect
 from durable.vendor import Call
@@ -77,6 +78,12 @@ def changed_facts(effect: Effect, ask: Ask, run_ref: str) -> Changed | None:
         if before.get(name) != now.get(name)
     ]
     return Changed(f"what it rests on has changed: {'; '.join(moved)}", now) if moved else None
+
+
+def waited_long(effect: Effect) -> bool:
+    """Whether people's yes to the present round has waited longer than `PATIENCE` to be let out."""
+    asked = Wait.objects.filter(effect=effect, kind=WaitKind.GATE.value, ordinal=effect.round)
+    return asked.filter(closed_at__lt=Clock() - PATIENCE).exists()
 
 
 def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
@@ -147,12 +154,15 @@ def edit(
 ) -> Effect:
     """Put a reviewer's edit in place of the payload of a locked, gated effect, and ask about that.
 
-    Raises Invalid for arguments that the tool refuses; then nothing is written. An edit is always asked
-    about, whatever the class of the edited effect would allow.
+    Raises Invalid for arguments that the tool refuses, or Conflict for what can't be edited (any more); then nothing is
+    written. An edit is always asked about, whatever the class of the edited effect would allow.
     """
     place = Place(effect.step, effect.visit, effect.ordinal)
     if effect.undo_of_id is not None:
         raise Conflict(f"{effect.key} undoes what was done; its arguments can't be edited")
+    if effect.sends:
+        # Whatever became of that request: key and payload are bound since then.
+        raise Conflict(f"{effect.key} was sent before; its payload is bound, so approve or reject it")
     ask = Ask.of(tools.get(effect.tool), args, place)
     if ask.proposal.digest == effect.digest:
         raise Conflict(f"{effect.key}: the edit changes nothing; approve or reject it")

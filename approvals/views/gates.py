@@ -191,6 +191,7 @@ def _edit(user: User, found: Gate, form: EditForm | None) -> dict[str, Any] | No
         found.state != GateState.OPEN
         or access.why_not(user, found, Verdict.EDIT)
         or found.effect.undo_of_id is not None
+        or found.effect.sends  # its payload is bound since the first request
     ):
         return None
     form = form or edit_form(found)

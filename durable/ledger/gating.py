@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from durable.gatekeeper import Question, Requirement, gatekeeper
 from durable.ledger.ask import Ask
@@ -93,13 +93,16 @@ def acts_alike(once_per: Any, effect: Any) -> QuerySet[Effect]:
 
 
 def acted_meanwhile(effect: Effect) -> Effect | None:
-    """Return another effect that is the same business act, and was sent after people were asked about this one."""
+    """Return another effect that is the same business act, and was sent, or found to be done, after people were asked
+    about this one.
+    """
     if not effect.once_per:
         return None
     asked = Wait.objects.filter(effect=effect, kind=WaitKind.GATE.value, ordinal=effect.round).order_by("-id")
     opened_at = asked.values_list("opened_at", flat=True).first()
     same = Effect.objects.filter(once_per=effect.once_per, state__in=_MAY_HAVE_ACTED).exclude(pk=effect.pk)
-    return same.filter(first_sent_at__gt=opened_at).select_related("run").order_by("-id").first()
+    since = Q(last_sent_at__gt=opened_at) | Q(adopted=True, settled_at__gt=opened_at)
+    return same.filter(since).select_related("run").order_by("-id").first()
 
 
 def _linked(link: int) -> str:

@@ -39,6 +39,7 @@ def applied(claim: Claim, effect: Effect, receipt: Receipt, *, adopted: bool = F
         run = hold_claim(claim)
         now = lock_effect(run, effect.pk)
         if _stands(effect, now):
+            contradict(run, now, receipt)
             return now
         effect = apply(run, now, receipt, claim.seal_key, actor=claim.actor, adopted=adopted)
     return effect
@@ -182,9 +183,8 @@ def late(run_ref: str, effect_key: str, actor: str, receipt: Receipt | None, mes
                 sealed = vault.seal(run.pk, key, plain(asdict(receipt)))
                 event = LedgerEvent.objects.get(run_ref=run_ref, no=numbers)
                 EventDetail.objects.create(event=event, sealed=sealed)
-            if effect.state not in UNSETTLED and effect.receipt_id != receipt.id:
-                _alarm(run, effect, receipt.id)
-            elif effect.state in UNSETTLED:
+            contradict(run, effect, receipt)
+            if effect.state in UNSETTLED:
                 Effect.objects.filter(pk=effect.pk).update(next_look_at=Clock())
                 waits.wake(run)
 
@@ -195,6 +195,12 @@ def _key(run: Run) -> bytes | None:
         return vault.open_key(run.pk, run.ref)
     except vault.Erased:
         return None
+
+
+def contradict(run: Run, effect: Effect, receipt: Receipt) -> None:
+    """Raise an alarm where a receipt of a locked effect says otherwise than what it was settled with."""
+    if effect.state not in UNSETTLED and effect.receipt_id != receipt.id:
+        _alarm(run, effect, receipt.id)
 
 
 def _alarm(run: Run, effect: Effect, receipt_id: str) -> None:

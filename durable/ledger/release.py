@@ -99,7 +99,7 @@ def _refused(run: Run, effect: Effect, ask: Ask) -> str:
         needed = gating.requirement(run, ask, link=effect.link)
         if needed is not None:
             return needed.reason
-    if effect.state == EffectState.APPROVED and not effect.sends:
+    if effect.approved_round is not None and never_left(effect):
         gating.serialise_once_per(effect.once_per)
         twin = gating.acted_meanwhile(effect)
         if twin is not None:

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from approvals.decisions import Answer, Circumstances, decide
 from approvals.models import Gate
 from approvals.states import Verdict
-from durable import clock, recovery, steering, vault, verdicts
+from durable import clock, looking, steering, vault, verdicts
 from durable.models import Effect, Run, Wait
 from durable.states import Attention, EffectState
 from local.vendor import Vendor
@@ -98,7 +98,7 @@ def _settle(run: Run, effect: Effect, vendor: Vendor, pen: Pen) -> None:
 def _found_by_sweeper(run: Run, effect: Effect, vendor: Vendor, pen: Pen) -> bool:
     """Let the sweeper look once more before people do. Whether that has settled it."""
     clockwork.passes(vendor, run.pk, 90)
-    recovery.look_again(effect)
+    looking.look_again(effect)
     effect.refresh_from_db()
     if effect.state == EffectState.IN_DOUBT:
         return False

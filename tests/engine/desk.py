@@ -18,8 +18,10 @@ from tests.vendors import Vendor
 MOMENTS = {
     "durable_run": ("due_at", "lease_until", "hinted_at", "changed_at", "ended_at", "forgotten_since"),
     "durable_budget": ("deadline",),
-    "durable_wait": ("deadline", "opened_at"),
-    "durable_effect": ("first_sent_at", "last_sent_at", "send_by", "next_look_at", "forgotten_since"),
+    "durable_wait": ("deadline", "opened_at", "closed_at"),
+    "durable_effect": (
+        *("first_sent_at", "last_sent_at", "send_by", "next_look_at", "forgotten_since", "settled_at"),
+    ),
     "durable_recovery": ("since", "at"),
     "durable_frozen": ("fetched_at", "fresh_until"),
     "durable_anchor": ("due_at", "failing_since"),

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 
 from approvals.states import Verdict
 from durable import runner
@@ -104,6 +105,25 @@ def test_of_two_that_were_both_approved_the_second_goes_back_to_people(vendor: V
     people.say(loser)
     desk.drive(loser)
     assert vendor.moved() == [Decimal("140.00")] * 2
+
+
+def test_what_the_vendor_would_not_take_at_first_goes_back_to_people_too(vendor: Vendor) -> None:
+    """The first of two was sent and not taken. Both are approved while the other is not, and the second acts."""
+    asks(vendor, amount="140.00")
+    first, second = (desk.drive(tools.start()) for _ in range(2))
+    people.say(first)
+    vendor.fault("status", status=429, method="POST", path="/v1/refunds")
+    desk.drive(first)
+    User.objects.filter(username="alice").update(is_active=False)
+    tools.later(first, minutes=5)
+    people.say(first, by="bob")
+    people.say(second, by="bob")
+    desk.drive(second)
+    assert vendor.moved() == [Decimal("140.00")]
+    desk.drive(first)
+    (gate,) = people.gates(first)
+    assert gate.round == 3 and "has done the same meanwhile" in gate.reason
+    assert vendor.moved() == [Decimal("140.00")]
 
 
 def test_an_approval_goes_back_to_people_for_the_same_act_and_for_no_other(vendor: Vendor) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
 
 from approvals.states import Verdict
 from durable.digest import keyed_hash
-from durable.errors import Invalid
+from durable.errors import Conflict, Invalid
 from durable.models import Effect, Run, Subject
 from durable.states import RunState
 from tests.engine import desk, people, tools
@@ -50,6 +51,25 @@ def test_an_edited_effect_is_found_by_whom_it_concerns_now_and_no_more_by_whom_i
     people.say(run, Verdict.EDIT, args=to, words="wrong person")
     about = Subject.objects.filter(effect=tools.effect(run)).values_list("hash", flat=True)
     assert list(about) == [keyed_hash("customer", "bob@example.org", settings.INTERLOCK_HASH_KEY)]
+
+
+def test_what_was_sent_once_can_not_be_edited_any_more(vendor: Vendor) -> None:
+    """The vendor would not take it, and certainly did nothing: key and payload are bound all the same."""
+    wanted = args(vendor)
+    tools.asks((tools.wire_out, wanted))
+    run = desk.drive(tools.start())
+    people.say(run)
+    vendor.fault("status", status=429, method="POST", path="/v1/refunds")
+    desk.drive(run)
+    User.objects.filter(username="alice").update(is_active=False)
+    tools.later(run, minutes=5)
+    (gate,) = people.gates(run)
+    assert gate.round == 2
+    with pytest.raises(Conflict, match="was sent before; its payload is bound, so approve or reject it"):
+        people.say(run, Verdict.EDIT, by="bob", args={**wanted, "amount": "30.00", "currency": "EUR"})
+    people.say(run, by="bob")
+    desk.drive(run)
+    assert vendor.moved() == [Decimal("40.00")]
 
 
 def test_an_edit_outlives_a_crash_before_the_wire(vendor: Vendor) -> None:

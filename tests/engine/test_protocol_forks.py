@@ -77,6 +77,16 @@ def test_what_the_parent_took_back_is_not_handed_on_as_done(vendor: Vendor) -> N
     assert tools.got == []
 
 
+def test_what_the_parent_is_taking_back_is_not_handed_on_as_done(vendor: Vendor) -> None:
+    run, _ = parent(vendor, tools.pledge, sku="A")
+    child = fork(run)
+    runs.compensate(run.ref, **WHY)
+    desk.drive(run)
+    assert desk.effects(run)["pay:undo"] == "gated"
+    assert desk.effects(desk.drive(child)) == {"pay": "gated"}
+    assert tools.got == []
+
+
 def test_what_a_fork_inherited_stays_its_parents_to_undo(vendor: Vendor) -> None:
     run, _ = parent(vendor, tools.set_aside, sku="A")
     child = desk.drive(fork(run))

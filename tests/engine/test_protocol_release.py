@@ -39,9 +39,9 @@ def approved(vendor: Vendor, **world: Any) -> Run:
     return run
 
 
-def not_sent_yet(vendor: Vendor) -> Run:
+def not_sent_yet(vendor: Vendor, **world: Any) -> Run:
     """An approved effect whose first request met a vendor that limits the rate."""
-    run = approved(vendor)
+    run = approved(vendor, **world)
     vendor.fault("status", status=429, method="POST", path="/v1/refunds")
     assert desk.drive(run).state == RunState.SUSPENDED
     assert tools.kinds(run)[-1] == "not sent"
@@ -152,6 +152,27 @@ def test_facts_that_cannot_be_read_now_are_read_later(vendor: Vendor) -> None:
     tools.world["left"] = "100.00"
     tools.later(run, minutes=10)
     assert vendor.moved() == FORTY
+
+
+def test_facts_are_read_again_before_each_request_of_what_has_not_left_yet(vendor: Vendor) -> None:
+    run = not_sent_yet(vendor, left="100.00")
+    tools.world["left"] = "60.00"  # somebody has refunded in the vendor's own pages meanwhile
+    tools.later(run, minutes=5)
+    (gate,) = people.gates(run)
+    assert gate.round == 2 and "what it rests on has changed" in gate.reason
+    assert len(vendor.requests("POST")) == 1 and vendor.moved() == []
+
+
+def test_facts_that_can_not_be_read_for_hours_bring_it_back_to_people(vendor: Vendor) -> None:
+    run = approved(vendor, left="100.00")
+    tools.world["left"] = CannotSay("the shop is closed")
+    desk.drive(run)
+    tools.later(run, hours=3)
+    assert people.gates(run) == []
+    tools.later(run, hours=2)
+    (gate,) = people.gates(run)
+    assert gate.round == 2 and "can't be read any more: “the shop is closed”" in gate.reason
+    assert vendor.requests("POST") == []
 
 
 def test_a_held_run_sends_nothing_until_it_is_released(vendor: Vendor) -> None:
