@@ -134,8 +134,6 @@ def _adopt(claim: Claim, effect: Effect, receipt: Receipt) -> None:
         effect = _as_pending(run, lock_effect(run, effect.pk), claim.actor)
         if effect.state in UNSETTLED:
             outcome.apply(run, effect, receipt, claim.seal_key, actor=claim.actor, adopted=True)
-        else:
-            outcome.contradict(run, effect, receipt)
 
 
 def _doubt(claim: Claim, effect: Effect, verdict: Doubt) -> None:

@@ -204,6 +204,27 @@ def test_a_verdict_while_an_ending_run_asks_the_vendor_is_no_fault(
     assert desk.effects(run) == {"pay": "applied" if found else "withdrawn"}
 
 
+def test_a_no_while_an_ending_run_hears_of_the_receipt_raises_an_alarm(
+    vendor: Vendor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vendor.modes(keys="ignore")
+    asks(vendor, tools.opaque)
+    vendor.fault("drop", method="POST", path="/v1/refunds")
+    run = desk.drive(tools.start())
+
+    def look(call: Call) -> LookupAnswer:
+        desk.meanwhile(lambda: verdicts.did_not(call.key, **WHY))
+        return Receipt(vendor.book()[0]["id"], Decimal("40.00"), "EUR", key=call.key)
+
+    monkeypatch.setattr(tools.opaque, "lookup_function", look)
+    desk.time_passes(hours=1)
+    runs.cancel(run.ref, **WHY)
+    desk.drive(run)
+    assert desk.effects(run) == {"pay": "withdrawn"}
+    (told,) = tools.attention(run)
+    assert "but it is withdrawn: look what really moved" in told
+
+
 def test_workers_lost_on_the_way_forward_do_not_count_against_the_end(vendor: Vendor) -> None:
     asks(vendor, tools.wire_out)
     run = desk.drive(tools.start())

@@ -7,8 +7,9 @@ from decimal import Decimal
 
 import pytest
 
-from durable import recovery, runs, verdicts
-from durable.models import Run
+from durable import looking, recovery, runs, verdicts
+from durable.models import Effect, Run, Wait
+from durable.models.fields import Clock
 from durable.states import RunState
 from durable.vendor import Call, LookupAnswer, Receipt
 from tests.engine import desk, tools
@@ -71,10 +72,11 @@ def test_what_its_own_run_will_look_up_is_left_to_it(vendor: Vendor) -> None:
     vendor.modes(keys="ignore", lookup_lag=10_000)
     vendor.fault("drop", method="POST", path="/v1/refunds")
     run = desk.drive(refund(vendor, tools.unkeyed))
-    desk.time_passes(minutes=10)
-    before = tools.effect(run).looks
-    assert recovery.sweep()["doubts"] == 0
-    assert tools.effect(run).looks == before
+    Effect.objects.filter(run=run).update(next_look_at=Clock())
+    assert tools.effect(run).next_look_at and run.state == RunState.SUSPENDED
+    assert list(looking.due()) == []
+    Wait.objects.filter(run=run).update(step="rest")
+    assert list(looking.due()) == [tools.effect(run)]
 
 
 def test_a_no_that_comes_while_the_vendor_shows_the_receipt_raises_an_alarm(
