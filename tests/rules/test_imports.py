@@ -56,7 +56,9 @@ def test_every_import_rule_fails_when_broken(tree: Path) -> None:
     for start in BREAKS:
         assert any(name.startswith(start) for name in broken), f"still kept: {start}"
     ways = re.findall(r"\bdurable\.journal -> (\w+) ", answer.stdout)
-    assert {*ways} == {"smtplib", "stripe", "urllib3"}, "there is a way to vendors that the rule does not know"
+    assert {*ways} == {"smtplib", "stripe", "urllib3"}, (
+        "there is a way to vendors that the rule does not know"
+    )
 
 
 def test_a_module_that_no_layer_names_is_refused(tree: Path) -> None:
