@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +68,53 @@ def test_the_recipe_for_a_chain_finds_the_event_that_was_changed() -> None:
     assert recipe("forged")(run.ref) == second
 
 
+def anchors(text: str) -> set[str]:
+    """What links to the headings of a page end in: small letters, hyphens for spaces, nothing of other signs."""
+    headings = re.findall(r"^#+ +(.+?) *$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.MULTILINE)
+    bare = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
+    names = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in bare]
+    seen: Counter[str] = Counter()
+    found = set()
+    for name in names:
+        found.add(f"{name}-{seen[name]}" if seen[name] else name)
+        seen[name] += 1
+    return found
+
+
+def astray(page: Path, text: str) -> list[str]:
+    """The links of a page that lead to no file of ours, or to no heading of it."""
+    lost = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        if "://" not in link and (
+            not target.exists() or (anchor and anchor not in anchors(target.read_text()))
+        ):
+            lost.append(link)
+    return lost
+
+
 @pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
+    assert astray(page, page.read_text()) == []
 
-    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+def test_a_link_to_a_page_or_a_heading_that_is_not_there_is_noticed() -> None:
+    here = ROOT / "docs/log.md"
+    text = "[a](none.md) [b](ledger.md#none) [c](#none) [d](ledger.md#the-chain) [e](#finding) [f](https://a.example/#b)"
+
+    assert astray(here, text) == ["none.md", "ledger.md#none", "#none"]
+    assert anchors("## Two `words`, [a link](x.md)\n```sh\n# no heading\n```\n# Same\n# Same\n") == {
+        "two-words-a-link",
+        "same",
+        "same-1",
+    }
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    links = set(re.findall(r"\]\((docs/[^)#]+\.md)", README))
+
+    assert sorted(str(page.relative_to(ROOT)) for page in DOCUMENTS[2:]) == sorted(links)
 
 
 @pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.name)
