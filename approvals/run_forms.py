@@ -43,6 +43,7 @@ class PlainJson(forms.JSONField):
         return data
 
     def prepare_value(self, value: Any) -> Any:
+        """What stands in the field: a text as it is, all else as JSON on many lines."""
         if isinstance(value, str):
             return value  # as it was typed
         return pretty(value)

@@ -49,7 +49,7 @@ def database(url: str, *, pool: int, persistent: bool, idle: timedelta | None = 
     plans = "".join(f" -c {name}={value}" for name, value in _PAGE_PLANS.items()) if pool else ""
     found["OPTIONS"]["options"] = f"{given} -c synchronous_commit=on{rests}{plans}".strip()
     if pool:
-        # Persistent connections leak under ASGI, one per thread; a pool bounds them.
+        # A web process has more threads than it needs connections: they share these few.
         found["OPTIONS"]["pool"] = {"min_size": 1, "max_size": pool, "timeout": 5}
     return found
 
@@ -167,7 +167,6 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "durable.urls"
-ASGI_APPLICATION = "durable.asgi.application"
 WSGI_APPLICATION = "durable.wsgi.application"
 TEMPLATES = [
     {

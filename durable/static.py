@@ -11,7 +11,6 @@ from wsgiref.headers import Headers
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound
-from servestatic.asgi import ServeStaticASGI
 from servestatic.middleware import ServeStaticMiddleware
 from servestatic.wsgi import ServeStatic
 
@@ -48,26 +47,6 @@ class Static(ServeStatic):  # type: ignore[misc]  # as all of servestatic, untyp
         self._found = _Files()
         super().__init__(application, autorefresh=self._found.autorefresh)
         self.files = self._found.files
-
-    def find_file(self, url: str) -> Any:
-        """A file as it lies, where files are not collected."""
-        return self._found.find_file(url)
-
-
-class StaticASGI(ServeStaticASGI):  # type: ignore[misc]  # as all of servestatic, untyped to mypy
-    """ASGI: static files, and `application` for all else."""
-
-    def __init__(self, application: Any) -> None:
-        self._found = _Files()
-        super().__init__(application, autorefresh=self._found.autorefresh)
-        self.files = self._found.files
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """What is no address of a file is not looked for."""
-        if str(scope.get("path", "")).startswith(settings.STATIC_URL):
-            await super().__call__(scope, receive, send)
-        else:
-            await self.application(scope, receive, send)
 
     def find_file(self, url: str) -> Any:
         """A file as it lies, where files are not collected."""

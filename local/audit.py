@@ -32,6 +32,7 @@ class Entry:
     currency: str | None
 
     def words(self) -> str:
+        """How much moved, for people: amount and currency, or a dash."""
         return "-" if self.amount is None else f"{self.amount} {self.currency}"
 
 

@@ -56,6 +56,7 @@ def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def cheap_passwords() -> None:
+    """Hash passwords in no time: tests make many people."""
     from django.conf import settings
 
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -16,6 +16,7 @@ from standin.server import Vendor
 
 
 def main() -> int:
+    """Serve until a signal ends it. Returns the exit code: 0 stopped, 1 could not start."""
     parser = argparse.ArgumentParser(
         prog="standin", description="A vendor stand-in with a book of what really moved."
     )

@@ -70,14 +70,17 @@ class Book:
             self._apply(list(records))
 
     def get(self, kind: str, key: str) -> Record | None:
+        """The newest record of a kind and id; None where there is none."""
         with self.lock:
             return self._tables.get(kind, {}).get(key)
 
     def all(self, kind: str) -> list[Record]:
+        """The newest records of a kind, in the order in which each was first written."""
         with self.lock:
             return list(self._tables.get(kind, {}).values())
 
     def count(self, kind: str) -> int:
+        """How many records of a kind there are, each id counted once."""
         with self.lock:
             return len(self._tables.get(kind, {}))
 
@@ -86,6 +89,7 @@ class Book:
         self.write({"kind": "reset", "id": "reset"})
 
     def close(self) -> None:
+        """Close the file; nothing can be written after that."""
         with self.lock:
             self._file.close()
 

@@ -57,15 +57,19 @@ class RequestLog:
         return entry
 
     def all(self) -> list[dict[str, Any]]:
+        """A copy of every entry, oldest first."""
         with self._lock:
             return [dict(one) for one in self._entries]
 
     def clear(self) -> None:
+        """Forget every entry; the next one has number 1 again."""
         with self._lock:
             self._entries.clear()
 
 
 class Control:
+    """Answers the requests under `PREFIX`: sets faults and modes, moves the clock, tells what was moved."""
+
     def __init__(
         self, book: Book, keys: Keys, modes: Modes, faults: Faults, log: RequestLog, arrivals: Arrivals
     ) -> None:
@@ -85,6 +89,9 @@ class Control:
         }
 
     def handle(self, request: Request, peer: str) -> Answer:
+        """Answer one request from the address `peer`: 403 unless that is loopback, 404 for an unknown path, 400 for bad
+        fields.
+        """
         if not ipaddress.ip_address(peer).is_loopback:
             return Answer(
                 403, {"error": "loopback_only", "message": "The control API answers on loopback only."}

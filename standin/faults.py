@@ -67,6 +67,7 @@ class Fault:
     form: str = "html"
 
     def matches(self, service: str, request: Request) -> bool:
+        """Whether this rule is about such a request to such a service; how often it was met is not asked."""
         return (
             self.service in (None, service)
             and self.method in (None, request.method)
@@ -99,10 +100,12 @@ class Plan:
 
     @property
     def kind(self) -> str:
+        """The kind of the fault, or `none`."""
         return self.fault.kind if self.fault else "none"
 
     @property
     def saves(self) -> bool:
+        """Whether the request's key keeps the answer."""
         return not (self.fault and self.kind == "error" and not self.fault.saved)
 
     def early(self, service: str) -> Answer | None:
@@ -152,10 +155,12 @@ class Faults:
         self._over = threading.Event()
 
     def add(self, fault: Fault) -> None:
+        """Let a rule hold from now on, behind those that hold already."""
         with self._lock:
             self._rules.append(fault)
 
     def clear(self) -> None:
+        """Take every rule away, and forget which requests have met one."""
         with self._lock:
             self._rules.clear()
             self._used.clear()

@@ -31,6 +31,7 @@ def error(status: int, kind: str, message: str, code: str | None = None, param: 
 
 
 def fingerprint(request: Request) -> str:
+    """What tells requests under one key apart: SHA-256 over method, path and parameters, in hexadecimal digits."""
     canonical = json.dumps([request.method, request.path, request.params], sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
 

@@ -39,6 +39,7 @@ class Modes:
             setattr(self, name, value)
 
     def reset(self) -> None:
+        """Set every switch back to its default."""
         self.set({one.name: one.default for one in fields(self)})
 
     def now(self) -> float:

@@ -13,6 +13,8 @@ FIELDS = ("customer", "email", "charge", "amount", "currency", "items", "status"
 
 
 class Orders:
+    """Orders in the book. A new one needs all of `FIELDS`."""
+
     prefix = "/orders"
     name = "orders"
 
@@ -20,6 +22,7 @@ class Orders:
         self._book = book
 
     def handle(self, request: Request, plan: Plan) -> Answer:
+        """Show an order, or seed one. Raises Refused: 404 for what is not there, 400 for a missing field."""
         name = request.path.removeprefix(self.prefix).strip("/")
         if request.method == "GET" and name:
             found = self._book.get("order", name)

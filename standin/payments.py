@@ -47,6 +47,10 @@ class Payments:
         self._book, self._keys, self._modes = book, keys, modes
 
     def handle(self, request: Request, plan: Plan) -> Answer:
+        """Answer one request as Stripe does, and as `plan` wants it.
+
+        Raises Refused for what no key keeps: 401 without an API key, 404 for what is not there, 400 for bad fields.
+        """
         self._authenticate(request)
         kind, _, name = request.path.removeprefix(self.prefix).partition("/")
         if request.method == "GET":

@@ -51,21 +51,25 @@ LIST_FIELDS = {"charge", "payment_intent", "created", "limit", "starting_after",
 def invalid(
     message: str, code: str | None = None, param: str | None = None, *, saved: bool = False
 ) -> Refused:
+    """The refusal of a bad request, 400, for the caller to raise: `code` is Stripe's, `param` the field to blame."""
     return Refused(error(400, "invalid_request_error", message, code, param), saved=saved)
 
 
 def missing(what: str, name: str, param: str) -> Refused:
+    """The refusal, 404, of an object (`what`) that is not there under `name`, for the caller to raise."""
     message = f"No such {what}: '{name}'"
     return Refused(error(404, "invalid_request_error", message, "resource_missing", param))
 
 
 def only(params: dict[str, Any], allowed: set[str]) -> None:
+    """Raises Refused for the first parameter that is not among those allowed."""
     for name in params:
         if name not in allowed:
             raise invalid(f"Received unknown parameter: {name}", "parameter_unknown", name)
 
 
 def integer(text: Any, param: str) -> int:
+    """The whole number that a parameter's text stands for. Raises Refused for any other text."""
     if not isinstance(text, str) or not re.fullmatch(r"-?\d{1,15}", text):
         raise invalid(f"Invalid integer: {text}", "parameter_invalid_integer", param)
     return int(text)
@@ -86,6 +90,7 @@ def _named(wanted: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def check_sum(params: dict[str, Any]) -> None:
+    """Raises Refused unless currency and amount (in the minor unit) are such as Stripe takes."""
     if not re.fullmatch(r"[A-Za-z]{3}", str(params.get("currency", ""))):
         raise invalid("Invalid currency: use a three-letter ISO code.", param="currency")
     amount = integer(params.get("amount"), "amount")
@@ -96,6 +101,7 @@ def check_sum(params: dict[str, Any]) -> None:
 
 
 def metadata_of(params: dict[str, Any]) -> dict[str, str]:
+    """The request's metadata, empty where it has none. Raises Refused for what is no table, and for too much in it."""
     metadata = params.get("metadata") or {}
     if not isinstance(metadata, dict) or len(metadata) > 50:
         raise invalid("Metadata must be a set of at most 50 key-value pairs.", param="metadata")
@@ -108,4 +114,5 @@ def metadata_of(params: dict[str, Any]) -> dict[str, str]:
 
 
 def major(amount: int, currency: str) -> str:
+    """An amount of minor units as text in the major unit, with as many decimals as Stripe gives the currency."""
     return str(Decimal(amount).scaleb(-DECIMALS.get(currency.upper(), 2)))

@@ -30,10 +30,13 @@ CLOSE_WITH_RESET = struct.pack("ii", 1, 0)
 
 
 class Service(Protocol):
+    """One of the vendor's services: it answers paths that begin with `prefix`; rules and book call it `name`."""
+
     prefix: str
     name: str
 
-    def handle(self, request: Request, plan: Plan) -> Answer: ...
+    def handle(self, request: Request, plan: Plan) -> Answer:
+        """Answer one request, and as `plan` wants it. Raises Refused where the answer is no."""
 
 
 class Vendor(ThreadingHTTPServer):
@@ -58,9 +61,11 @@ class Vendor(ThreadingHTTPServer):
         super().__init__(address, Handler)
 
     def service(self, path: str) -> Service | None:
+        """The service that answers a path; None where none does."""
         return next((one for one in self.services if path.startswith(one.prefix)), None)
 
     def act(self, service: Service, request: Request, plan: Plan) -> Answer:
+        """What the service answers, its refusals included."""
         try:
             return service.handle(request, plan)
         except Refused as no:
@@ -82,17 +87,22 @@ class Vendor(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
+    """Reads requests, has them answered, and writes the answers, spoilt or cut where a fault says so."""
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: Vendor
 
     def do_GET(self) -> None:
+        """Answer a GET."""
         self._serve()
 
     def do_POST(self) -> None:
+        """Answer a POST."""
         self._serve()
 
     def do_DELETE(self) -> None:
+        """Answer a DELETE."""
         self._serve()
 
     def _serve(self) -> None:

@@ -17,14 +17,18 @@ from standin.web import Answer, Refused, Request, fresh_id
 
 
 def no(status: int, code: str, message: str) -> Refused:
+    """A refusal in this vendor's own form, for the caller to raise."""
     return Refused(Answer(status, {"error": code, "message": message}))
 
 
 def shown(record: Record) -> dict[str, Any]:
+    """A record as the service shows it: without the book's own field."""
     return {name: value for name, value in record.items() if name != "kind"}
 
 
 class Stock:
+    """Reservations in the book. The same request twice makes two of them."""
+
     prefix = "/stock/reservations"
     name = "stock"
 
@@ -32,6 +36,10 @@ class Stock:
         self._book, self._modes = book, modes
 
     def handle(self, request: Request, plan: Plan) -> Answer:
+        """Answer one request, and as `plan` wants it.
+
+        Raises Refused: 404 for what is not there, 400 for bad fields, 422 where nothing is left or it is cancelled.
+        """
         parts = request.path.removeprefix(self.prefix).strip("/").split("/")
         name, rest = parts[0], parts[1:]
         if request.method == "GET" and not rest:

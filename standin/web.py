@@ -39,6 +39,7 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
     def encoded(self) -> bytes:
+        """The body as bytes: JSON, or the raw text as it is."""
         return (self.body if isinstance(self.body, str) else json.dumps(self.body)).encode()
 
 

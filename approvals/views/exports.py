@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import IO, Any, cast
 
 from django.contrib import messages
-from django.core.handlers.asgi import ASGIRequest
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -95,8 +93,7 @@ def downloads(request: SignedIn, pk: int) -> HttpResponse:
             raise
     except Conflict as error:
         return _list(request, problem=f"{error}.", status=HTTPStatus.CONFLICT)
-    content = _Later(file) if isinstance(request, ASGIRequest) else _blocks(file)
-    streamed = StreamingHttpResponse(content, content_type=_TYPES[export.form])
+    streamed = StreamingHttpResponse(_blocks(file), content_type=_TYPES[export.form])
     streamed["Content-Length"] = str(export.bytes)
     return _attached(streamed, str(export.manifest["file"]))
 
@@ -129,27 +126,6 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
     with file:
         while block := file.read(files.BLOCK):
             yield block
-
-
-class _Later:
-    """The same where the server asks so; else all of it would be read at once. Django closes it with the answer, also
-    where the reader has gone away: nobody ends an async generator then.
-    """
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self
-
-    async def __anext__(self) -> bytes:
-        if block := await asyncio.to_thread(self._file.read, files.BLOCK):
-            return block
-        raise StopAsyncIteration
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self._file.close()
 
 
 def _attached(answer: HttpResponseBase, name: str) -> HttpResponse:

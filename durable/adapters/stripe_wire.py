@@ -41,6 +41,7 @@ class Transport(stripe.HTTPClient):
         *,
         _usage: list[str] | None = None,
     ) -> tuple[str, int, Mapping[str, str]]:
+        """Send one request of the client's. Returns body, status and headers; raises what `wire.send` does."""
         reply = wire.send(method.upper(), url, headers or {}, post_data)
         # Bytes that are no text can't be Stripe's JSON: the client then says that it can't read them.
         return reply.body.decode("utf-8", "replace"), reply.status, reply.headers

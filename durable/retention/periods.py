@@ -25,7 +25,7 @@ from durable.errors import InterlockError
 from durable.journal import ENGINE
 from durable.models import RetentionPass, Root
 from durable.retention import going
-from durable.retention.pruning import REST
+from durable.retention.pruning import LONGEST_REST, REST
 from durable.retention.terms import ABOUT, policy, standing, terms
 from durable.roots import cutting, keeping, signing, verify
 from durable.roots.reading import snapshot
@@ -188,7 +188,7 @@ def _delete(upto: int, end: float, of: RetentionPass | None) -> Went:
         if bite is None:
             return Went(events, effects, _KEPT_AGAIN)
         events, effects = events + bite[0], effects + bite[1]
-        time.sleep(min((time.perf_counter() - begun) * REST, 1.0))
+        time.sleep(min((time.perf_counter() - begun) * REST, LONGEST_REST))
         if clock.elapsed() >= end:
             return Went(events, effects, left=True)
     return Went(events, effects)

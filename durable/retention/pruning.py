@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 BATCH, BITE = 100, 2_000
 #: How long one pruning goes on; what is left is found by the next.
 WITHIN = timedelta(minutes=10)
-#: For each second of work, so many of rest.
-REST = 3.0
+#: For each second of work, so many of rest; and the longest rest, in seconds.
+REST, LONGEST_REST = 3.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,4 +157,4 @@ def _told(run: Run, gone: dict[str, int], actor: str, reason: str) -> None:
 
 
 def _rest(begun: float) -> None:
-    time.sleep(min((time.perf_counter() - begun) * REST, 1.0))
+    time.sleep(min((time.perf_counter() - begun) * REST, LONGEST_REST))

@@ -28,6 +28,7 @@ Point = tuple[int, int, int, int]
 
 
 def add(a: Point, b: Point) -> Point:
+    """The sum of two points of the curve. A point is (X, Y, Z, T), extended coordinates as RFC 8032 has them."""
     e, f = (a[1] - a[0]) * (b[1] - b[0]) % P, (a[1] + a[0]) * (b[1] + b[0]) % P
     g, h = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
     e, f, g, h = f - e, h - g, h + g, f + e
@@ -35,6 +36,7 @@ def add(a: Point, b: Point) -> Point:
 
 
 def times(n: int, a: Point) -> Point:
+    """`n` times a point; `n` is 0 or more."""
     found: Point = (0, 1, 1, 0)
     while n:
         found, a, n = (add(found, a) if n & 1 else found), add(a, a), n >> 1
@@ -42,6 +44,7 @@ def times(n: int, a: Point) -> Point:
 
 
 def point(data: bytes) -> Point | None:
+    """The point that 32 bytes stand for; None where they stand for none."""
     y = int.from_bytes(data, "little")
     sign, y = y >> 255, y & (2**255 - 1)
     x2 = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
@@ -58,6 +61,10 @@ BASE = point((4 * pow(5, P - 2, P) % P).to_bytes(32, "little"))
 
 
 def signed(key: str, text: str, signature: bytes) -> bool:
+    """Whether `signature`, 64 bytes, is the signature of `text` by `key`, a public key in hexadecimal digits.
+
+    Raises ValueError where the key has other characters.
+    """
     public, r = point(bytes.fromhex(key)), point(signature[:32])
     s = int.from_bytes(signature[32:], "little")
     if public is None or r is None or BASE is None or s >= Q or len(signature) != 64:
@@ -69,6 +76,7 @@ def signed(key: str, text: str, signature: bytes) -> bool:
 
 # What is checked.
 def sha(data: bytes) -> bytes:
+    """The SHA-256 of some bytes, as 32 bytes."""
     return hashlib.sha256(data).digest()
 
 
@@ -88,6 +96,7 @@ def climb(leaf: bytes, place: int, count: int, path: list[str]) -> str:
 
 
 def facts(text: str) -> dict[str, str]:
+    """What a statement says, by name: its lines `name: value`, all but the first. Raises ValueError for other lines."""
     return dict(line.split(": ", 1) for line in text.split("\n")[1:])
 
 
@@ -149,6 +158,11 @@ def check_event(one: dict[str, Any], roots: dict[int, Any]) -> str:
 
 
 def main() -> int:
+    """Verify the bundle that the command line names, and print what was found.
+
+    Returns the exit code: 0 where everything holds, else 1. What is no bundle raises OSError, KeyError, ValueError or
+    zipfile.BadZipFile.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

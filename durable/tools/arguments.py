@@ -63,6 +63,7 @@ class Arguments:
 
     @property
     def names(self) -> frozenset[str]:
+        """The names of all arguments."""
         return frozenset(self.model.model_fields)
 
     def annotation(self, name: str) -> object:

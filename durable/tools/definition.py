@@ -38,10 +38,12 @@ class Undo:
 
     @property
     def name(self) -> str:
+        """The name under which the ledger has the undo: its function's."""
         return self.function.__name__
 
     @property
     def effect_class(self) -> EffectClass:
+        """The class of the undo as an effect of its own: it follows from whether the vendor honours a key."""
         return sheet.classify(Facts(idempotent_for=self.idempotent_for), None)
 
 
@@ -71,10 +73,12 @@ class Tool:
 
     @property
     def replayed_safely(self) -> str:
+        """The sheet's answer to whether it can be replayed safely, in words."""
         return sheet.replayed_safely(self.facts)
 
     @property
     def can_be_undone(self) -> str:
+        """The sheet's answer to whether it can be undone, in words."""
         return sheet.can_be_undone(self.facts, self._undo_name)
 
     @property

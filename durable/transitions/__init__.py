@@ -1,4 +1,5 @@
-"""Every change of an engine state, and the locks that it needs. Nothing else writes `state` of a run, effect or wait.
+"""Every change of an engine state, and the locks that it needs. Nothing else writes `state` of a run, effect or wait,
+but for the fused statements of `durable.ledger`, by which an effect begins and is settled as applied.
 
 Lock order, for everybody and always: run, then wait, then effect, then gate; ascending id within a kind. A
 command takes the run's row first (`lock_run`, or `hold_claim` for a worker), so that all writers of one run

@@ -22,6 +22,7 @@ class Account:
 
     @property
     def name(self) -> str:
+        """What people call it."""
         return named(self.vendor, self.account)
 
     @property

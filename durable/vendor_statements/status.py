@@ -44,6 +44,7 @@ class Newest:
 
     @property
     def name(self) -> str:
+        """What people call the account."""
         return named(self.vendor, self.account)
 
 

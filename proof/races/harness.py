@@ -61,10 +61,6 @@ class Played:
     def winners(self) -> list[str]:
         return sorted(name for name, outcome in self.outcomes.items() if outcome.won)
 
-    @property
-    def losers(self) -> list[str]:
-        return sorted(name for name, outcome in self.outcomes.items() if not outcome.won)
-
 
 Judge = Callable[[Ground, Sequence[Played]], Iterable[str]]
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 from wsgiref.util import setup_testing_defaults
 
 import pytest
 
-from durable.static import Static, StaticASGI
+from durable.static import Static
 
 STYLES = "/static/css/base.css"
 NO_FILES = [
@@ -50,22 +49,3 @@ def test_a_file_is_given_out_as_what_it_is_and_can_be_taken_for_no_page() -> Non
 @pytest.mark.parametrize("path", NO_FILES)
 def test_whatever_is_no_file_is_asked_of_django(path: str) -> None:
     assert asked(path)[2] == b"django"
-
-
-def test_an_asgi_server_gets_the_same() -> None:
-    async def ask(path: str) -> list[Any]:
-        sent: list[Any] = []
-
-        async def behind(scope: Any, receive: Any, send: Any) -> None:
-            await send("django")
-
-        async def send(event: Any) -> None:
-            sent.append(event)
-
-        scope = {"type": "http", "method": "GET", "path": path, "headers": [], "query_string": b""}
-        await StaticASGI(behind)(scope, None, send)
-        return sent
-
-    start, *_ = asyncio.run(ask(STYLES))
-    assert start["status"] == 200 and (b"x-content-type-options", b"nosniff") in start["headers"]
-    assert [asyncio.run(ask(path)) for path in NO_FILES] == [["django"]] * len(NO_FILES)

@@ -119,7 +119,7 @@ def test_a_wrong_setting_ends_a_command_with_one_line_and_exit_code_2() -> None:
     [
         ("manage.py", "migrate"),
         ("-m", "celery", "-A", "durable.celery", "worker"),
-        ("-c", "import durable.asgi"),
+        ("-c", "import durable.wsgi"),
     ],
 )
 def test_every_process_names_what_is_missing_in_one_line(words: tuple[str, ...], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A file is downloaded from the real server, by either interface: a block at a time, and closed with its reader."""
+"""A file is downloaded from the real server: a block at a time, and closed with its reader."""
 
 from __future__ import annotations
 
@@ -29,11 +29,8 @@ from tests.process import house
 pytestmark = pytest.mark.process
 
 SIZE = 96 * 1024 * 1024
-#: As the product is served, and as it may be.
-INTERFACES = {
-    "wsgi": ("--interface", "wsgi", "--blocking-threads", "4", "durable.wsgi:application"),
-    "asgi": ("--interface", "asginl", "durable.asgi:application"),
-}
+#: As the product is served.
+SERVED = ("--interface", "wsgi", "--blocking-threads", "4", "durable.wsgi:application")
 
 
 @pytest.fixture
@@ -55,10 +52,10 @@ def export(on: Stage, settings: Any, tmp_path: Path) -> Export:
 class Server:
     """The product's own server, asked by plain HTTP with the auditor's cookies."""
 
-    def __init__(self, on: Stage, person: User, interface: str) -> None:
+    def __init__(self, on: Stage, person: User) -> None:
         self.port = free_port()
         words = (sys.executable, "-m", "granian", "--port", str(self.port))
-        self.process = on.start((*words, *INTERFACES[interface]))
+        self.process = on.start((*words, *SERVED))
         client = Client()
         client.force_login(person)
         page = client.get(reverse("exports"))
@@ -113,13 +110,12 @@ class Server:
         return any(os.path.realpath(link) == str(path) for link in links if link.is_symlink())
 
 
-@pytest.mark.parametrize("interface", INTERFACES)
 def test_a_file_streams_in_little_memory_and_is_closed_with_its_reader(
-    on: Stage, export: Export, tmp_path: Path, interface: str
+    on: Stage, export: Export, tmp_path: Path
 ) -> None:
     path = (tmp_path / export.file).resolve()
     right = hashlib.sha256(path.read_bytes()).hexdigest()
-    server = Server(on, export.person, interface)
+    server = Server(on, export.person)
     before = server.most()
     digest, read = hashlib.sha256(), 0
     with server.download(export) as answer:

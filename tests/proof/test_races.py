@@ -68,10 +68,6 @@ def _numbers(ground: Ground, rounds: int) -> Sequence[int]:
     return range(rounds)
 
 
-def _fine(ground: Ground, played: Sequence[Played]) -> Iterator[str]:
-    yield from ()
-
-
 def _both_won(ground: Ground, played: Sequence[Played]) -> Iterator[str]:
     for one in played:
         if len(one.winners) != 1:

@@ -1,10 +1,10 @@
-"""What the documents say and a machine can check: links, commands, settings, and the arrows of the two diagrams."""
+"""What the documents say and a machine can check: links, commands, the arrows of the two diagrams."""
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,6 @@ from tests.factories import running
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-#: Read by readers of the environment, or by Python itself where settings are not there yet.
-READERS = re.compile(r"env_(str|list|int|bool|seconds|secret|url|key|zone)")
-#: Read elsewhere than in the settings module.
-ELSEWHERE = {"INTERLOCK_DATA", "PGBIN"}
 
 
 def diagrams() -> list[set[tuple[str, str]]]:
@@ -40,34 +36,12 @@ def moves(table: Mapping[Any, frozenset[Any]]) -> set[tuple[str, str]]:
     return {(one.value, two.value) for one, following in table.items() for two in following}
 
 
-def settings_read() -> Iterator[str]:
-    """The name of every variable that the settings read."""
-    for node in ast.walk(ast.parse((ROOT / "durable/settings.py").read_text())):
-        match node:
-            case ast.Call(func=ast.Name(id=reader), args=[ast.Constant(value=str(name)), *_]):
-                if READERS.fullmatch(reader):
-                    yield name
-
-
 def test_the_diagram_of_a_run_shows_every_legal_move_and_no_other() -> None:
     assert diagrams()[0] == moves(RUN_MOVES)
 
 
 def test_the_diagram_of_an_effect_shows_every_legal_move_and_no_other() -> None:
     assert diagrams()[1] == moves(EFFECT_MOVES)
-
-
-def test_the_table_of_settings_names_every_setting_and_no_other() -> None:
-    table = re.findall(r"^\| `([A-Z_]+)`", (ROOT / "docs/operations.md").read_text(), re.MULTILINE)
-
-    assert len(set(settings_read())) > 20
-    assert sorted(table) == sorted({*settings_read(), *ELSEWHERE})
-
-
-def test_the_page_about_the_ledger_names_every_kind_of_event() -> None:
-    text = (ROOT / "docs/ledger.md").read_text()
-
-    assert [kind.value for kind in EventKind if f"*{kind.value}*" not in text] == []
 
 
 def recipe(table: str) -> Any:
@@ -94,11 +68,53 @@ def test_the_recipe_for_a_chain_finds_the_event_that_was_changed() -> None:
     assert recipe("forged")(run.ref) == second
 
 
+def anchors(text: str) -> set[str]:
+    """What links to the headings of a page end in: small letters, hyphens for spaces, nothing of other signs."""
+    headings = re.findall(r"^#+ +(.+?) *$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.MULTILINE)
+    bare = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
+    names = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in bare]
+    seen: Counter[str] = Counter()
+    found = set()
+    for name in names:
+        found.add(f"{name}-{seen[name]}" if seen[name] else name)
+        seen[name] += 1
+    return found
+
+
+def astray(page: Path, text: str) -> list[str]:
+    """The links of a page that lead to no file of ours, or to no heading of it."""
+    lost = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        if "://" not in link and (
+            not target.exists() or (anchor and anchor not in anchors(target.read_text()))
+        ):
+            lost.append(link)
+    return lost
+
+
 @pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
+    assert astray(page, page.read_text()) == []
 
-    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+def test_a_link_to_a_page_or_a_heading_that_is_not_there_is_noticed() -> None:
+    here = ROOT / "docs/log.md"
+    text = "[a](none.md) [b](ledger.md#none) [c](#none) [d](ledger.md#the-chain) [e](#finding) [f](https://a.example/#b)"
+
+    assert astray(here, text) == ["none.md", "ledger.md#none", "#none"]
+    assert anchors("## Two `words`, [a link](x.md)\n```sh\n# no heading\n```\n# Same\n# Same\n") == {
+        "two-words-a-link",
+        "same",
+        "same-1",
+    }
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    links = set(re.findall(r"\]\((docs/[^)#]+\.md)", README))
+
+    assert sorted(str(page.relative_to(ROOT)) for page in DOCUMENTS[2:]) == sorted(links)
 
 
 @pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.name)
