@@ -70,11 +70,11 @@ def row(found: pages.Row, about: str | None = None) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One page of what a search finds; `newest` are the ids of all that, where the summary does not know it."""
+    """One page of what a search finds; `newest` is the newest of all that, where the summary does not know it."""
 
     search: Search
     page: pages.Page
-    newest: Sequence[int] | None
+    newest: Sequence[totals.Found] | None
 
 
 def shown(search: Search, *, after: int | None, before: int | None) -> Shown:
@@ -85,7 +85,8 @@ def shown(search: Search, *, after: int | None, before: int | None) -> Shown:
     else:
         newest = totals.newest_of(found)
         if after is before is None:
-            found = Effect.objects.filter(pages.Among("pk", newest[: pages.PAGE + 1]))
+            first = [one.pk for one in newest[: pages.PAGE + 1]]
+            found = Effect.objects.filter(pages.Among("pk", first))
     rows = found.values(*_OF_EFFECT, undone=Exists(groups.applied_undos()))
     return Shown(search, pages.page(rows, after=after, before=before), newest)
 

@@ -6,10 +6,12 @@ never added to each other, and undos move money back: they are counted, and not 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
-from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, Q, QuerySet, Sum
+from django.db.models import BooleanField, Exists, ExpressionWrapper, Q, QuerySet
 
 from approvals.ledger_query import STATES, UNDONE
 from approvals.queries import groups, pages, tallies
@@ -53,8 +55,8 @@ class Totals:
         return sum(number for word, number in self.by_state.items() if word != UNDONE)
 
 
-def of(search: Search, newest: Sequence[int] | None = None) -> Totals:
-    """Sum up what a search finds; `newest` are its ids (`newest_of`), where the summary does not know it."""
+def of(search: Search, newest: Sequence[Found] | None = None) -> Totals:
+    """Sum up what a search finds; `newest` are its newest (`newest_of`), where the summary does not know it."""
     if search.problems:
         return Totals(0, [], dict.fromkeys((*STATES, UNDONE), 0))
     if not search.summed:
@@ -98,40 +100,50 @@ def _add(sums: dict[str, Money], tally: Tally) -> None:
     money.count += tally.number
 
 
-def newest_of(found: QuerySet[Effect]) -> list[int]:
-    """The ids of the newest effects of a list, one more than are counted or than a page shows. For this it is gone
-    through once; what else is asked of it then goes by the ids.
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An effect that was found, with what sums are about; `minor` is its amount in minor units, 0 without one."""
+
+    pk: int
+    like: Likeness
+    minor: int
+
+
+def newest_of(found: QuerySet[Effect]) -> list[Found]:
+    """The newest effects of a list, one more than are counted or than a page shows. They are read once: list, count and
+    sums are all made of this.
     """
-    return list(found.order_by("-pk").values_list("pk", flat=True)[: max(pages.COUNTED, pages.PAGE) + 1])
+    undo = ExpressionWrapper(Q(undo_of__isnull=False), output_field=BooleanField())
+    columns = ("pk", "currency", "state", undo, Exists(groups.applied_undos()), "amount_minor")
+    rows = found.order_by("-pk").values_list(*columns)[: max(pages.COUNTED, pages.PAGE) + 1]
+    return [Found(pk, _like(*like), minor or 0) for pk, *like, minor in rows]
 
 
-def _counted(search: Search, found: Sequence[int]) -> Totals:
+@cache
+def _like(currency: str, state: str, undo: bool, undone: bool) -> Likeness:
+    return Likeness("", "", "", currency, state, undo, undone, "", ())
+
+
+def _counted(search: Search, found: Sequence[Found]) -> Totals:
     """Count the effects themselves; the newest, where there are many."""
     asked, some = Wanted(states=search.wanted.states), replace(search.wanted, states=())
     every = newest_of(search.base.filter(some.q())) if asked.states else found
     if len(every) <= pages.COUNTED:
-        return _summed(asked, _rows(every))
+        return _summed(asked, _tallied(every))
     if len(found) > pages.COUNTED:
-        sums = _summed(asked, _rows(found[: pages.COUNTED])).sums
-        return Totals(len(found), sums, None, whole=False)
-    return replace(_summed(asked, _rows(found)), by_state=None)
+        return Totals(len(found), _summed(asked, _tallied(found[: pages.COUNTED])).sums, None, whole=False)
+    return replace(_summed(asked, _tallied(found)), by_state=None)
 
 
 def _number(found: Iterable[Tally]) -> int:
     return sum(tally.number for tally in found)
 
 
-def _rows(found: Sequence[int]) -> list[Tally]:
-    """These effects, put together by what sums are about."""
-    undo = ExpressionWrapper(Q(undo_of__isnull=False), output_field=BooleanField())
-    rows = (
-        Effect.objects.filter(pages.Among("pk", found))
-        .order_by()
-        .values("currency", "state", undo=undo, undone=Exists(groups.applied_undos()))
-        .annotate(number=Count("pk"), minor=Sum("amount_minor"))
-    )
-    return [_tally(**row) for row in rows]
-
-
-def _tally(*, currency: str, state: str, undo: bool, undone: bool, number: int, minor: int | None) -> Tally:
-    return Tally(0, Likeness("", "", "", currency, state, undo, undone, "", ()), number, int(minor or 0))
+def _tallied(found: Iterable[Found]) -> list[Tally]:
+    """Effects put together by what sums are about."""
+    number: Counter[Likeness] = Counter()
+    minor: Counter[Likeness] = Counter()
+    for one in found:
+        number[one.like] += 1
+        minor[one.like] += one.minor
+    return [Tally(0, like, number[like], minor[like]) for like in number]
