@@ -243,7 +243,7 @@ def check_decision(person: User, gate: Gate, verdict: Verdict) -> None:
 
 def stake(person: User, gate: Gate) -> str | None:
     """Return why this person's yes would be no second pair of eyes, in words that follow a name; else None."""
-    return hands.in_gate(gate).had(person, actor(person))
+    return hands.in_gate(gate).had(person)
 
 
 def seconds(but: str) -> QuerySet[User]:

@@ -41,7 +41,10 @@ WHERE g.effect_id = %(effect)s AND d.round < %(round)s AND d.verdict = '{Verdict
 
 @dataclass(frozen=True, slots=True)
 class Hands:
-    """Who had a hand in one gate: names and addresses in lower case, ids of editors, and what each actor did."""
+    """Who had a hand in one gate: names and addresses in lower case, ids of editors, and what each actor did.
+
+    A shell takes any name for its actor, so that names are compared without regard to case, and addresses count too.
+    """
 
     requester: str
     ancestors: frozenset[str]
@@ -50,18 +53,23 @@ class Hands:
 
     def asked(self, person: User) -> str | None:
         """Whether the person asked for the run or its ancestors, in words that follow a name; None where not."""
-        names = {person.get_username().casefold(), person.email.casefold()} - {""}
+        names = _names(person)
         if self.requester in names:
             return "asked for this run"
         return "asked for the run behind this fork" if names & self.ancestors else None
 
-    def had(self, person: User, actor: str) -> str | None:
+    def had(self, person: User) -> str | None:
         """Return what the person did, in words that follow a name, or None: then their yes is another pair of eyes."""
         if asked := self.asked(person):
             return asked
         if person.pk in self.editors:
             return "edited what would be sent"
-        return self.did.get(actor)
+        return next((self.did[name] for name in sorted(_names(person)) if name in self.did), None)
+
+
+def _names(person: User) -> set[str]:
+    """What a person may be called where somebody acts: the name with which they sign in, and their address."""
+    return {person.get_username().casefold(), person.email.casefold()} - {""}
 
 
 def in_gate(gate: Gate) -> Hands:
@@ -76,5 +84,5 @@ def _look(gate: Gate) -> Hands:
         run.requester.casefold(),
         frozenset(who.casefold() for what, who in found if what == "asked"),
         frozenset(int(who) for what, who in found if what == "edited"),
-        {who: _DID[EventKind(what)] for what, who in found if what not in ("asked", "edited")},
+        {who.casefold(): _DID[EventKind(what)] for what, who in found if what not in ("asked", "edited")},
     )

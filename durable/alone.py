@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from django.conf import settings
 
 from durable import tools
+from durable.digest import normal
 from durable.errors import UnknownTool
 from durable.ledger.applying import spent
 from durable.models import Effect, Run
@@ -47,6 +48,11 @@ def too_much(moved: Mapping[str, int]) -> bool:
 def too_many(runs: int) -> bool:
     """Whether an erasure of so many runs is more than one person may answer for alone."""
     return runs > settings.ERASE_ALONE_LIMIT
+
+
+def same_person(first: str, second: str) -> bool:
+    """Whether two actors are one person by name: a shell takes any spelling, and letter case makes nobody else."""
+    return normal(first) == normal(second)
 
 
 def undone(run: Run) -> dict[str, int]:

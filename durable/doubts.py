@@ -174,7 +174,7 @@ def settles(
         if before is None or not same(before, said):
             _propose(run, effect, asked, said, actor=actor, reason=reason)
             return False
-        if before["by"] == actor:
+        if alone.same_person(str(before["by"]), actor):
             raise Conflict(f"{effect.key}: you have proposed this yourself; another person must agree")
         body |= {"proposed_by": str(before["by"]), "proposal": before["no"]}
     journal.record(run, EventKind.VERDICT, effect_key=effect.key, actor=actor, words=reason, body=body)

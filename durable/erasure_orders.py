@@ -101,7 +101,7 @@ def _listed(erasure: Erasure) -> tuple[set[int], set[int]]:
 
 def _agree(erasure: Erasure, actor: str) -> Erasure:
     """Let a proposed erasure, locked, go by a second person's say."""
-    if erasure.actor == actor:
+    if alone.same_person(erasure.actor, actor):
         raise Conflict("you have asked for this yourself; another person who may erase must ask for the same")
     erasure.agreed_by = actor
     Erasure.objects.filter(pk=erasure.pk).update(agreed_by=actor, agreed_at=Clock(), due_at=Clock())

@@ -62,6 +62,8 @@ def retry(run_ref: str, *, actor: str, reason: str, seen: str | None = None) -> 
         if run.state != RunState.FAILED and not (at_rest and stuck):
             raise Conflict(f"{run_ref} is {run.state} and not stuck; there is nothing to retry")
         if run.state == RunState.FAILED:
+            if run.held:
+                raise Conflict(f"{run_ref} is held; release it before it is retried")
             runs.refuse_erased(run)
             runs.refuse_beside_fork(run)
             _refuse_forgetful(run)

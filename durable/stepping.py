@@ -170,7 +170,10 @@ def check_all_asked(context: RunContext, claim: Claim, *, again: bool) -> None:
 
 
 def give_up(claim: Claim, snap: Snapshot, words: str) -> None:
-    """Turn the run towards failure; whatever is open gets settled first. Raises Stopping where it is to end already."""
+    """Turn the run towards failure; whatever is open gets settled first.
+
+    Raises Stopping where it is to end already, or is held: a run that is held does not end over it.
+    """
     if snap.unwritten:
         try:
             checkpoints.save(claim, snap, sync=False)
@@ -181,7 +184,7 @@ def give_up(claim: Claim, snap: Snapshot, words: str) -> None:
         turned = answer(FAIL, {**claim.token, "how": AttemptEnd.ENDED.value, "error": sentence})
     if turned is None:
         run = look(claim)
-        raise Stopping(f"{run.ref} is {run.state}")
+        raise Stopping(f"{run.ref} is {'held' if run.held else run.state}")
     wakeup.announce(claim.run_ref)
 
 

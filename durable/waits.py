@@ -106,11 +106,11 @@ def wake(run: Run) -> None:
     """Queue a locked, suspended run and tell the workers after the commit.
 
     Not while an operator holds it, nor while it is stuck: an answer to something else is kept until a person has
-    acted.
+    acted. A hold stops a run on its way forward; on its way to an end nothing new leaves anyhow.
     """
-    if run.held or (run.state == RunState.SUSPENDED and _stuck(run)):
-        return
     if run.state == RunState.SUSPENDED:
+        if run.held or _stuck(run):
+            return
         move_run(run, RunState.QUEUED)
         wakeup.announce(run.ref)
     elif run.state not in ENDED and run.lease_until is None:

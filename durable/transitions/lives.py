@@ -139,7 +139,7 @@ WITH fenced AS (
     UPDATE durable_run r
     SET state = 'failing', due_at = clock_timestamp(), hinted_at = clock_timestamp(), crashes = 0, error = %(error)s,
         {_PUT_DOWN}
-    WHERE {FENCE} AND r.state = 'running'
+    WHERE {FENCE} AND r.state = 'running' AND NOT r.held
     RETURNING r.id
 ), {_LET_GO}
 SELECT id FROM fenced
@@ -188,7 +188,7 @@ SELECT version FROM fenced
 CLOSE = f"""
 WITH fenced AS (
     UPDATE durable_run r
-    SET state = %(to)s, ended_at = clock_timestamp(), due_at = NULL, {_PUT_DOWN}
+    SET state = %(to)s, ended_at = clock_timestamp(), due_at = NULL, held = false, {_PUT_DOWN}
     WHERE r.id = %(run)s AND r.state = %(from)s
     RETURNING r.*
 ), {_CLOSED}

@@ -73,6 +73,18 @@ def test_whoever_shaped_the_run_says_no_yes_to_it(kind: EventKind, words: str) -
     assert answer(alice, gate, REJECT).verdict == "reject"
 
 
+@pytest.mark.parametrize("called", ["Alice", "ALICE", "Alice@Example.com"])
+@pytest.mark.parametrize("kind", [EventKind.STATE_EDITED, EventKind.FORKED, EventKind.NEW_ROUND])
+def test_whoever_shaped_the_run_from_a_shell_is_known_by_any_spelling_of_their_name_or_address(
+    called: str, kind: EventKind
+) -> None:
+    alice, bob, gate = factories.person("alice"), factories.person("bob"), factories.gate()
+    journal.record(gate.effect.run, kind, actor=called, words="because")
+    with pytest.raises(Refused, match="somebody else must say yes"):
+        answer(alice, gate)
+    assert access.eligible(gate) == [bob]
+
+
 def test_what_was_edited_before_the_fork_counts_in_it() -> None:
     alice, gate = factories.person("alice"), forked("shop", "shop")
     parent = gate.effect.run.parent

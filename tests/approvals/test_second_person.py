@@ -15,6 +15,7 @@ from approvals import access, verdict_access
 from approvals.capabilities import Capability
 from approvals.errors import Refused
 from durable import doubts, verdicts
+from durable.errors import Conflict
 from durable.models import Effect, LedgerEvent, Run, Wait
 from tests import factories
 from tests.approvals.conftest import SignIn
@@ -60,6 +61,16 @@ def test_nobody_confirms_their_own_proposal(olga: Client, large: Effect) -> None
     assert answer.status_code == 409 and "another person must agree" in answer.context["problem"]
     large.refresh_from_db()
     assert large.state == "in doubt"
+
+
+def test_another_spelling_of_the_same_name_is_no_second_person(large: Effect) -> None:
+    first, again = (
+        partial(verdicts.happened, large.key, actor=name, reason="seen", receipt_id="po_77")
+        for name in ("olga", "Olga")
+    )
+    assert first() is False
+    with pytest.raises(Conflict, match="another person must agree"):
+        again()
 
 
 def test_another_persons_equal_verdict_settles_it(olga: Client, large: Effect, sign_in: SignIn) -> None:

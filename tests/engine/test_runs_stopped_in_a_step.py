@@ -6,13 +6,20 @@ from typing import Any
 
 import pytest
 
-from durable import runs
+from durable import runs, steering
 from durable.author import GiveUp, Next, RunContext, minutes, step
-from durable.models import Attempt, Wait
+from durable.errors import Conflict
+from durable.models import Attempt, Run, Wait
 from durable.states import RunState
 from tests.engine import agents, desk
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+
+
+@step
+def gives_up(self: Any, run: RunContext) -> Next:
+    """Fails its run, on purpose."""
+    raise GiveUp("well then")
 
 
 @pytest.mark.parametrize("ends", ["fails", "gives up", "ends", "suspends"])
@@ -34,7 +41,7 @@ def test_a_cancel_during_a_step_wins_however_the_step_ends(ends: str) -> None:
     assert list(Attempt.objects.filter(run=run).values_list("how", flat=True)) == ["ended"]
 
 
-@pytest.mark.parametrize("ends", ["fails", "ends", "goes on", "suspends"])
+@pytest.mark.parametrize("ends", ["fails", "gives up", "ends", "goes on", "suspends"])
 def test_a_hold_during_a_step_stops_the_run_however_the_step_ends(ends: str) -> None:
     went: list[str] = []
 
@@ -46,6 +53,8 @@ def test_a_hold_during_a_step_stops_the_run_however_the_step_ends(ends: str) -> 
         runs.hold(run.ref, actor="olga", reason="let me see")
         if ends == "fails":
             raise ValueError
+        if ends == "gives up":
+            raise GiveUp("well then")
         if ends == "suspends":
             run.sleep(minutes(5))
         following: Next = self.after if ends == "goes on" else None
@@ -64,3 +73,25 @@ def test_a_hold_during_a_step_stops_the_run_however_the_step_ends(ends: str) -> 
     runs.release(run.ref, actor="olga", reason="all is well")
     desk.drive(run)
     assert run.state == RunState.COMPLETED
+
+
+def test_a_run_that_was_held_while_it_failed_ends_held_by_nobody_and_can_be_retried() -> None:
+    """As one that gave up under an older version, which let a hold be overtaken so."""
+
+    run = agents.run_of(gives_up)
+    Run.objects.filter(pk=run.pk).update(state=RunState.FAILING.value, held=True)
+    assert (desk.drive(run).state, run.held) == (RunState.FAILED, False)
+    steering.retry(run.ref, actor="olga", reason="once more")
+    run.refresh_from_db()
+    assert run.state == RunState.QUEUED
+
+
+def test_a_failed_run_that_is_held_is_released_before_it_is_retried() -> None:
+    run = agents.run_of(gives_up)
+    Run.objects.filter(pk=desk.drive(desk.drive(run)).pk).update(held=True)
+    with pytest.raises(Conflict, match="is held; release it before it is retried"):
+        steering.retry(run.ref, actor="olga", reason="once more")
+    runs.release(run.ref, actor="olga", reason="all is well")
+    steering.retry(run.ref, actor="olga", reason="once more")
+    run.refresh_from_db()
+    assert (run.state, run.held) == (RunState.QUEUED, False)
