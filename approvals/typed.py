@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from durable.text import quoted as told
 
-_WORD = re.compile(r'(?:([A-Za-z][A-Za-z-]*):)?(?:"([^"]*)"?|(\S*))')
+# Within quotes, a quote is written twice.
+_WORD = re.compile(r'(?:([A-Za-z][A-Za-z-]*):)?(?:"([^"]*(?:""[^"]*)*)"?|(\S*))')
 #: An id, or an effect's key, which has a colon of its own.
 _ID = "run-"
 
@@ -37,7 +38,8 @@ class Typed:
 def split(text: str) -> Iterator[Word]:
     """The words of a query, in order."""
     for found in _WORD.finditer(text):
-        yield Word((found[1] or "").lower(), found[2] if found[2] is not None else found[3], found[0])
+        value = found[3] if found[2] is None else found[2].replace('""', '"')
+        yield Word((found[1] or "").lower(), value, found[0])
 
 
 def read(text: str, keys: Collection[str], what: str, several: Mapping[str, str]) -> Typed:
@@ -50,7 +52,9 @@ def read(text: str, keys: Collection[str], what: str, several: Mapping[str, str]
         elif not key:
             found.words += [value] if value.strip() else []
         elif key not in keys:
-            found.problems.append(f"{what} are not found by {key}:. Use {listed(keys)}.")
+            found.problems.append(
+                f"{what} are not found by {key}:. Use {listed(keys)}. Put text that has a colon in quotes."
+            )
         elif not value.strip():
             found.problems.append(f"{key}: needs a value after the colon, without a space between.")
         elif key in found.values:
@@ -70,8 +74,18 @@ def chosen(key: str, value: str, known: Collection[str]) -> tuple[tuple[str, ...
 
 
 def written(parts: Iterable[tuple[str, str]]) -> str:
-    """Parts of a query, key and value, as text; a text's key is empty."""
-    return " ".join(f"{key}:{quoted(value)}" if key else value for key, value in parts)
+    """Parts of a query, key and value, as text that is read as the same parts; a text's key is empty."""
+    return " ".join(f"{key}:{quoted(value)}" if key else _free(value) for key, value in parts)
+
+
+def _free(text: str) -> str:
+    """Text without a key as it can be typed again: bare where that is read as the same text, else in quotes."""
+    words = [word for word in split(text) if word.whole]
+    if any(word.whole.lower().startswith(_ID) for word in words):
+        same = words[0].whole == text
+    else:
+        same = not any(word.key for word in words) and " ".join(word.value for word in words) == text
+    return text if same else _in_quotes(text)
 
 
 def slug(word: str) -> str:
@@ -80,8 +94,13 @@ def slug(word: str) -> str:
 
 
 def quoted(value: str) -> str:
-    """A value as it can be typed again."""
-    return f'"{value}"' if re.search(r"\s", value) else value
+    """A value as it can be typed again behind the colon of its key."""
+    return _in_quotes(value) if value.startswith('"') or re.search(r"\s", value) else value
+
+
+def _in_quotes(text: str) -> str:
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def listed(words: Collection[str]) -> str:

@@ -1,11 +1,15 @@
-"""What every answer passes: a plain page when the database is away, and no copies of what a signed-in person saw."""
+"""What every answer passes: plain pages when the database is away or a request can't be read, and no copies of what a
+signed-in person saw.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from http import HTTPStatus
 
 from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -58,3 +62,14 @@ def failed(request: HttpRequest) -> HttpResponse:
     if isinstance(sys.exc_info()[1], AWAY):
         return away(request)
     return render(None, "500.html", {"request": request}, status=500)
+
+
+def unreadable(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """What can't be read (Django's `handler400`): 413 for too much at once, with how much may be sent, else 400."""
+    limits = {
+        RequestDataTooBig: f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 2**20} MB",
+        TooManyFieldsSent: f"{settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} fields",
+    }
+    most = next((words for kind, words in limits.items() if isinstance(exception, kind)), "")
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE if most else HTTPStatus.BAD_REQUEST
+    return render(None, "400.html", {"request": request, "most": most}, status=status)

@@ -138,6 +138,10 @@ EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'filebase
 DEFAULT_FROM_EMAIL = env_str("DEFAULT_FROM_EMAIL", "interlock@localhost")
 
 # Django.
+#: Bytes of one form. A page may offer a state and an input of `durable.text.MAX_BYTES` each, and text takes up to three
+#: times its room in the body of a form: a letter that is not ASCII becomes %C3%A4.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 2**20
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1_000
 INSTALLED_APPS = [
     "durable",
     "approvals",

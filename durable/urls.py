@@ -6,6 +6,7 @@ from django.urls import include, path
 
 from durable.health import healthz, readyz
 
+handler400 = "durable.middleware.unreadable"
 handler403 = "approvals.views.refusals.forbidden"
 handler500 = "durable.middleware.failed"
 urlpatterns = [

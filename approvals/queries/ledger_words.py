@@ -18,7 +18,7 @@ from approvals.ledger_query import (
 )
 from approvals.queries import groups, subjects
 from approvals.queries.groups import Group
-from approvals.typed import written
+from approvals.typed import quoted, written
 from durable.money import EXPONENTS
 
 #: More than these are no help.
@@ -35,13 +35,13 @@ def suggestions(text: str) -> list[dict[str, str]]:
     key, colon, value = last.lower().partition(":")
     keys = {kind: f"the {kind} that it is about" for kind in subjects.kinds()} | KEYS
     if colon:
-        found = [(f"{key}:{_quoted(word)}", means) for word, means in _values(key) if _begins(word, value)]
+        found = [(f"{key}:{quoted(word)}", means) for word, means in _values(key) if _begins(word, value)]
     else:
         taken = {word.partition(":")[0] for word in start.lower().split()}
         found = [(f"{name}:", means) for name, means in keys.items() if name not in taken]
         if last:
             words = groups.known(groups.all_groups())
-            named = [(f"{name}:{_quoted(word)}", name) for name in words for word in words[name]]
+            named = [(f"{name}:{quoted(word)}", name) for name in words for word in words[name]]
             named += [(f"{STATE}:{word}", STATE) for word in STATE_WORDS]
             found += [(word, f"by {name}") for word, name in named if name not in taken]
             found = [
@@ -66,10 +66,6 @@ def _values(key: str) -> list[tuple[str, str]]:
 
 def _begins(word: str, typed: str) -> bool:
     return word.casefold().startswith(typed.casefold())
-
-
-def _quoted(word: str) -> str:
-    return written([("", word)]) if " " not in word else f'"{word}"'
 
 
 def readings(query: LedgerQuery, known: Sequence[Group]) -> list[dict[str, str]]:

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 
 from approvals import access
 from approvals.log_query import ABOUT, ACTOR, FROM, KEYS, KIND, KINDS, ONLIES, ONLY
+from approvals.typed import quoted
 from durable.journal import ENGINE
 
 #: So many people are offered.
@@ -19,7 +20,7 @@ def suggestions(text: str) -> list[dict[str, str]]:
     found = [(f"{key}:", KEYS[key]) for key in (ABOUT, FROM) if key not in taken]
     if ACTOR not in taken:
         people = User.objects.filter(is_active=True).order_by("username")[:_PEOPLE]
-        found += [(f"{ACTOR}:{access.actor(person)}", "who did it") for person in people]
+        found += [(f"{ACTOR}:{quoted(access.actor(person))}", "who did it") for person in people]
         found.append((f"{ACTOR}:{ENGINE}", "who did it"))
     if ONLY not in taken:
         found += [(f"{ONLY}:{word}", means) for word, means in ONLIES.items()]

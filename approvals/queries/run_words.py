@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from approvals.queries import finding
 from approvals.run_query import AGENT, FROM, KEYS, OLDER, REASONS, REF, STATES, STATUS, SUBJECT, TO
+from approvals.typed import quoted
 
 #: More than these are no help.
 OFFERED = 24
@@ -36,7 +37,7 @@ def _values(key: str) -> list[tuple[str, str]]:
     if key == STATUS:
         return [*REASONS.items(), *((word, "state") for word in STATES)]
     if key == AGENT:
-        return [(f'"{name}"' if " " in name else name, "agent") for name in finding.agents()]
+        return [(quoted(name), "agent") for name in finding.agents()]
     if key == OLDER:
         return [(age, "started longer ago than this") for age in _AGES]
     if key in (FROM, TO):

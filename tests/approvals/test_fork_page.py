@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from typing import Any, Literal
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -14,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from durable import plan, runs, steering
 from durable.models import LedgerEvent, Run
+from durable.text import MAX_BYTES
 from tests import factories
 from tests.approvals.conftest import SignIn
 
@@ -170,6 +172,17 @@ def test_an_empty_field_leaves_things_as_they_are(run: Run, olga: Client) -> Non
     assert post(olga, page(olga, run), input="", state=" ").status_code == 303
     assert fork_of(run).input == run.input
     assert said(run) == {"version": 1, "fork": fork_of(run).ref}
+
+
+def test_a_run_with_as_large_a_state_as_may_be_is_forked_from_its_page(run: Run, olga: Client) -> None:
+    state = {"note": "ä" * ((MAX_BYTES - 20) // 2)}  # a letter of two bytes takes six in the body of a form
+    run.checkpoints.filter(version=1).update(state=state)
+    act = page(olga, run).context["act"]
+    stands = {field.name: field.value() for field in act["fields"]}
+    body = urlencode({**act["hidden"], **stands, "reason": "wrong order"})
+    answer = olga.post(act["url"], body, content_type="application/x-www-form-urlencoded")
+    assert len(body) > 3_000_000 and answer.status_code == 303
+    assert fork_of(run).checkpoints.get().state == state
 
 
 def test_who_may_not_edit_a_state_is_offered_no_field_and_gives_no_other_state_and_no_other_input(
