@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import F, QuerySet
 
 from approvals import access
 from approvals.capabilities import Capability
 from approvals.queries import inbox, pages, runs, trends, words
 from approvals.queries.pictures import day_ends
+from approvals.run_query import IN_DOUBT
 from approvals.states import PAST, GateState, Verdict
 from durable.clock import db_now
-from durable.models import Effect, Run, Wait
-from durable.states import ENDING, Attention, EffectClass, RunState, WaitKind, WaitState
+from durable.models import Effect, Run
+from durable.models.fields import Moment
+from durable.states import ENDING, EffectClass, RunState
 
+#: Suspended without an open wait is looked for among the latest only: there may be a million suspended runs.
+_SLEPT = timedelta(hours=1)
 IN_FLIGHT = frozenset({RunState.RUNNING, RunState.QUEUED}) | ENDING
 GATE_COLUMNS = ("id", "decide_by", "state", "round")
 _PATHS = {
@@ -57,24 +61,24 @@ def in_flight() -> QuerySet[Run]:
 
 
 def doubtful() -> QuerySet[Run]:
-    """Runs that are stuck on an effect in doubt."""
-    return Run.objects.filter(_in_doubt())
+    """Those of the stuck runs that have an effect in doubt."""
+    return runs.filtered(IN_DOUBT)
 
 
 def stuck() -> QuerySet[Run]:
-    """Runs that are stuck on anything else: so that nothing is counted twice beside what is in doubt."""
-    return runs.filtered(runs.STUCK, "").exclude(_in_doubt())
+    """Runs that need an operator, for whatever reason: as the menu and `status:stuck` count them."""
+    return runs.filtered(runs.STUCK)
 
 
-def _in_doubt() -> Exists:
-    return Exists(
-        Wait.objects.filter(
-            run=OuterRef("pk"),
-            kind=WaitKind.ATTENTION.value,
-            name=Attention.IN_DOUBT.value,
-            state=WaitState.OPEN.value,
-        )
-    )
+def late() -> QuerySet[Run]:
+    """Runs that have been due for a while, and that no worker has taken."""
+    return runs.filtered(RunState.QUEUED).filter(due_at__lt=Moment() - runs.LATE)
+
+
+def sleeping() -> QuerySet[Run]:
+    """Runs suspended lately that wait for nothing: the sweeper wakes them, unless it is not there itself."""
+    lately = runs.filtered(RunState.SUSPENDED).filter(changed_at__gt=Moment() - _SLEPT)
+    return lately.exclude(runs.having_any())
 
 
 def irreversible(user: User) -> QuerySet[Any]:
@@ -99,8 +103,17 @@ LISTS: dict[str, List] = {
         lambda *_: in_flight(),
     ),
     "stuck": List(
-        "Stuck", "They need an operator. What is in doubt is listed by itself.", "runs", C.SEE_RUNS,
+        "Stuck", "They need an operator. The menu and status:stuck count the same runs.", "runs", C.SEE_RUNS,
         lambda *_: stuck(),
+    ),
+    "late": List(
+        "Due and not taken", "Due for over a minute, and no worker has taken them: is one up?", "runs", C.SEE_RUNS,
+        lambda *_: late(),
+    ),
+    "sleeping": List(
+        "Waiting for nothing",
+        "Suspended in the last hour without an open wait. The sweeper wakes them: is it up?", "runs", C.SEE_RUNS,
+        lambda *_: sleeping(),
     ),
     "ended": List(
         "Ended", "However they have ended; what was started last comes first.", "runs", C.SEE_RUNS,

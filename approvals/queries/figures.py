@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -13,13 +13,8 @@ from approvals import access
 from approvals.capabilities import Capability
 from approvals.queries import behind, doubts, pages, runs, words
 from approvals.queries.pictures import soon
-from durable.models import Run
-from durable.models.fields import Moment
+from approvals.run_query import IN_DOUBT
 from durable.states import RunState
-
-#: Suspended without an open wait is looked for among the latest only: there may be a million suspended runs.
-_LATELY = timedelta(hours=1)
-
 
 _KEPT = """
 SELECT currency, sum(amount_minor) FROM ({rows}) AS newest (currency, amount_minor, undo_of_id)
@@ -38,8 +33,8 @@ def read(user: User, now: datetime) -> dict[str, Any]:
             "queued": runs.filtered(RunState.QUEUED, ""),
             "stuck": behind.stuck(),
             "doubtful": behind.doubtful(),
-            "late": runs.filtered(RunState.QUEUED, "").filter(due_at__lt=Moment() - runs.LATE),
-            "sleeping": _lonely(),
+            "late": behind.late(),
+            "sleeping": behind.sleeping(),
         }
     if Capability.SEE_GATES in held:
         lists |= {
@@ -56,12 +51,6 @@ def read(user: User, now: datetime) -> dict[str, Any]:
     found["next"] = _next(user) if found.get("expiring") else None
     found["decides"] = Capability.DECIDE in held
     return found
-
-
-def _lonely() -> QuerySet[Run]:
-    """Suspended without an open wait, among the latest: the sweeper wakes them, unless it is not there itself."""
-    lately = runs.filtered(RunState.SUSPENDED, "").filter(changed_at__gt=Moment() - _LATELY)
-    return lately.exclude(runs.having_any())
 
 
 def _kept() -> list[str]:
@@ -83,7 +72,7 @@ def summary(found: dict[str, Any]) -> str:
     gates = found.get("gates", 0)
     if found["decides"]:
         return f"{_things(gates, 'gate')} an answer." if gates else "Nothing waits for an answer."
-    stuck = found.get("stuck", 0) + found.get("doubtful", 0)
+    stuck = found.get("stuck", 0)
     if not stuck and not gates:
         return "Nothing needs a person."
     return f"{_things(stuck, 'run')} an operator, {_things(gates, 'gate').lower()} an answer."
@@ -144,10 +133,12 @@ def _waiting(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stuck(found: dict[str, Any]) -> dict[str, Any]:
-    note = "besides what is in doubt" if found["doubtful"] else "need an operator"
+    doubtful = found["doubtful"]
+    note = (f"{pages.words(doubtful)} of them in doubt", f"{reverse('runs')}?q=status:{IN_DOUBT}")
     return _figure(
-        "Stuck", ("stopped", "alert-triangle"), found["stuck"], reverse("behind", args=["stuck"]), (note, "")
-    )
+        "Stuck", ("stopped", "alert-triangle"), found["stuck"], reverse("behind", args=["stuck"]),
+        note if doubtful else ("need an operator", ""),
+    )  # fmt: skip
 
 
 def _doubt(found: dict[str, Any]) -> dict[str, Any]:
@@ -173,15 +164,20 @@ def _expiring(found: dict[str, Any], now: datetime) -> dict[str, Any]:
 
 
 def health(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """What can be said from the counts alone: whether work is taken up in time. The system page says more."""
-    lines = [{"ok": True, "words": "Database answers"}]
+    """What can be said from the counts alone: whether work is taken up in time. The system page says more.
+
+    A line with a number opens the list that it counted, at `href`; of the others it is empty.
+    """
+    lines = [{"ok": True, "words": "Database answers", "href": ""}]
     if "late" in found:
         late = pages.words(found["late"])
         word = f"{late} due for over a minute and not taken: is a worker up?"
         lines.append(
-            {"ok": not found["late"], "words": word if found["late"] else "Workers take up what is due"}
+            {"ok": False, "words": word, "href": reverse("behind", args=["late"])}
+            if found["late"]
+            else {"ok": True, "words": "Workers take up what is due", "href": ""}
         )
     if found.get("sleeping"):
-        sleeping = pages.words(found["sleeping"])
-        lines.append({"ok": False, "words": f"{sleeping} suspended without an open wait"})
+        word = f"{pages.words(found['sleeping'])} suspended without an open wait"
+        lines.append({"ok": False, "words": word, "href": reverse("behind", args=["sleeping"])})
     return lines

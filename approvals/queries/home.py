@@ -56,7 +56,7 @@ def standing(user: User) -> dict[str, Any]:
         context["mine"] = _mine(user, now)
     elif Capability.SEE_RUNS in held:
         context["stuck"] = _stuck(may_act=Capability.STEER_RUNS in held)
-        context["stuck_total"] = pages.words(counted["stuck"] + counted["doubtful"])
+        context["stuck_total"] = pages.words(counted["stuck"])
         if context["stuck"]:  # two cards side by side, about as tall as each other
             context["expiring"] = context["expiring"][: len(context["stuck"]) + 1]
     return {**context, "version": pages.version(context), "now": now}

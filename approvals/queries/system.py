@@ -54,7 +54,7 @@ def overview(now: datetime | None = None) -> dict[str, Any]:
     parts.append(_part("For machines", "robot", lambda part: _ready(part, parts)))
     troubles = [trouble for part in parts for trouble in part.troubles]
     failing = [Trouble(f"{part.name} can't be read.", part.failing) for part in parts if part.failing]
-    return {"parts": parts, "troubles": failing + troubles, "now": now}
+    return {"parts": parts, "troubles": failing + troubles, "version": pages.version(parts), "now": now}
 
 
 def _part(name: str, icon: str, read: Callable[[Part], None]) -> Part:

@@ -27,7 +27,10 @@ def home(request: SignedIn) -> HttpResponse:
     if not held:
         raise PermissionDenied(_NO_ROLE)
     if htmx.wants_fragment(request) and request.GET.get("part") == "trends":
-        return htmx.page(request, "approvals/home.html", _trends(request), fragment="trends")
+        drawn = _trends(request)
+        return htmx.page(
+            request, "approvals/home.html", drawn, fragment="trends", version=drawn["trends_version"]
+        )
     context = standing.standing(request.user)
     if not htmx.wants_fragment(request):
         context |= _trends(request)
@@ -38,15 +41,15 @@ def _trends(request: SignedIn) -> dict[str, Any]:
     """The pictures that this person may see, over the period that the address names."""
     held, span = access.capabilities(request.user), trends.period(query_text(request, "period"))
     context: dict[str, Any] = {"period": span, "periods": list(trends.PERIODS.values()), "pictures": False}
-    if not held & {Capability.SEE_RUNS, Capability.SEE_GATES, Capability.SEE_LEDGER}:
-        return context
-    found = trends.read(span, db_now())
-    return context | {
-        "pictures": True,
-        "throughput": pictures.throughput(found) if Capability.SEE_RUNS in held else None,
-        "decisions": pictures.decisions(found) if Capability.SEE_GATES in held else None,
-        "moved": pictures.moved(found) if Capability.SEE_LEDGER in held else None,
-    }
+    if held & {Capability.SEE_RUNS, Capability.SEE_GATES, Capability.SEE_LEDGER}:
+        found = trends.read(span, db_now())
+        context |= {
+            "pictures": True,
+            "throughput": pictures.throughput(found) if Capability.SEE_RUNS in held else None,
+            "decisions": pictures.decisions(found) if Capability.SEE_GATES in held else None,
+            "moved": pictures.moved(found) if Capability.SEE_LEDGER in held else None,
+        }
+    return {**context, "trends_version": pages.version(context)}
 
 
 @door("GET")

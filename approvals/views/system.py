@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import logging
+import time
+from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from approvals import access, attempts, htmx, metrics
+from approvals import access, attempts, htmx, metrics, polls
 from approvals.capabilities import Capability
 from approvals.queries import readings
 from approvals.queries import system as parts
 from approvals.views.doors import SignedIn, door
 
 log = logging.getLogger(__name__)
+
+#: The broker tells nobody what changes in it, and ages grow by themselves: so long, what was read is shown.
+_HOLDS = timedelta(seconds=10)
+#: What was read last, by the zone in which its moments stand: the name of what was seen (`polls.standing`), and when.
+_read: dict[str, tuple[str, float, dict[str, Any]]] = {}
 
 
 @door("GET", needs=Capability.SEE_SYSTEM)
@@ -26,7 +35,21 @@ def system(request: SignedIn) -> HttpResponse:
         if htmx.wants_fragment(request):
             return htmx.page(request, "approvals/system.html", context, fragment="answering")
         return htmx.page(request, "approvals/system.html", parts.overview() | context, fragment="live")
-    return htmx.page(request, "approvals/system.html", parts.overview(), fragment="live")
+    context = _lately() if polls.is_poll(request) else parts.overview()
+    if htmx.unchanged(request, context["version"]):
+        return htmx.not_modified(_HOLDS)
+    return htmx.page(request, "approvals/system.html", context, fragment="live")
+
+
+def _lately() -> dict[str, Any]:
+    """What pages that stand open are shown: while nothing in the database changes, one reading serves all of them."""
+    state, zone = polls.standing(), timezone.get_current_timezone_name()
+    before, until, context = _read.get(zone, ("", 0.0, {}))
+    if not state or before != state or time.monotonic() >= until:
+        until = time.monotonic() + _HOLDS.total_seconds()
+        context = parts.overview()
+        _read[zone] = (state, until, context)
+    return context
 
 
 def _answering() -> dict[str, object]:

@@ -97,6 +97,7 @@ def full(say: Callable[[str], str] = lambda plain: plain, **secret: str) -> Hous
     Run.objects.filter(pk=undone.pk).update(ended_at=Clock())
     Effect.objects.filter(pk=paid[0].pk).update(settled_at=Clock())
     ended, failed, halted = _ended(say), _failed(say), _stuck(say)
+    _not_taken_up(say)
     RunView.objects.create(person=cast["olga"], name=say("mine")[:40], query="status:stuck")
     acted = bulk.draft(cast["olga"], "holds", query=None, refs=[gates[4].effect.run.ref, ended.ref])
     bulk.start(cast["olga"], acted.pk, say("night shift"))
@@ -214,6 +215,16 @@ def _failed(say: Callable[[str], str]) -> Run:
         state=RunState.FAILED.value, ended_at=Clock(), lease_until=None, error=say("the parcel is lost")
     )
     return Run.objects.get(pk=claim.run_id)
+
+
+def _not_taken_up(say: Callable[[str], str]) -> None:
+    """A run that no worker has taken, and one that waits for nothing."""
+    late, asleep = factories.running(agent=say("desk")), factories.running(agent=say("desk"))
+    due = Clock() - timedelta(minutes=2)
+    Run.objects.filter(pk=late.run_id).update(state=RunState.QUEUED.value, due_at=due, lease_until=None)
+    Run.objects.filter(pk=asleep.run_id).update(
+        state=RunState.SUSPENDED.value, due_at=None, lease_until=None, changed_at=Clock()
+    )
 
 
 def _stuck(say: Callable[[str], str]) -> Run:

@@ -74,7 +74,7 @@ def test_each_number_of_the_first_page_opens_exactly_the_list_that_it_counted(si
     olga = sign_in(factories.person("olga"))
     shown = figures(olga)
     assert {label: figure["value"] for label, figure in shown.items()} == {
-        "In flight": "1", "Waiting for people": "2", "Stuck": "2", "In doubt": "1", "Expiring today": "1",
+        "In flight": "1", "Waiting for people": "2", "Stuck": "3", "In doubt": "1", "Expiring today": "1",
     }  # fmt: skip
     for label, figure in shown.items():
         assert listed(olga, figure["href"]) == int(figure["value"]), label
@@ -108,11 +108,47 @@ def test_a_gate_that_nobody_is_left_to_decide_stands_on_the_first_page_as_soon_a
         assert access.eligible(Gate.objects.select_related("effect__run").get(pk=gate.pk)) == []
 
 
-def test_what_is_in_doubt_is_not_counted_again_among_what_is_stuck(sign_in: SignIn) -> None:
+def test_stuck_is_one_number_in_the_menu_on_the_first_page_and_in_both_lists(sign_in: SignIn) -> None:
+    doubtful, crashing = in_doubt(), stuck(Attention.CRASH_LOOP)
+    olga = sign_in(factories.person("olga"))
+    page = olga.get(reverse("home"))
+    badge = re.search(r'id="count-stuck"[^>]*>([^<]*)<', page.content.decode())
+    tile = figures(olga)["Stuck"]
+    assert badge is not None
+    assert (badge[1], tile["value"], page.context["stuck_total"]) == ("2", "2", "2")
+    assert page.context["summary"].startswith("2 runs need an operator")
+    assert {row["id"] for row in olga.get(tile["href"]).context["rows"]} == {doubtful.ref, crashing.ref}
+    assert listed(olga, f"{reverse('runs')}?q=status:stuck") == 2
+    assert [note["words"] for note in tile["notes"]] == ["1 of them in doubt"]
+    assert [row["id"] for row in olga.get(tile["notes"][0]["href"]).context["runs"]] == [doubtful.ref]
+
+
+def test_what_nobody_takes_up_is_counted_on_the_first_page_and_stands_in_the_list_behind_the_number(
+    sign_in: SignIn,
+) -> None:
+    olga = sign_in(factories.person("olga"))
+    assert [line["words"] for line in olga.get("/").context["health"]] == [
+        "Database answers", "Workers take up what is due",
+    ]  # fmt: skip
+    late, asleep = (Run.objects.get(pk=factories.running().run_id) for _ in range(2))
+    due = Clock() - timedelta(minutes=2)
+    Run.objects.filter(pk=late.pk).update(state="queued", due_at=due, lease_until=None)
+    Run.objects.filter(pk=asleep.pk).update(state="suspended", due_at=None, lease_until=None)
+    page = olga.get("/")
+    told = {line["words"]: line["href"] for line in page.context["health"] if not line["ok"]}
+    assert [*told] == [
+        "1 due for over a minute and not taken: is a worker up?", "1 suspended without an open wait",
+    ]  # fmt: skip
+    behind = [[row["id"] for row in olga.get(href).context["rows"]] for href in told.values()]
+    assert behind == [[late.ref], [asleep.ref]]
+    assert all(f'<a href="{href}">{words}</a>' in page.content.decode() for words, href in told.items())
+
+
+def test_what_is_in_doubt_is_settled_from_the_first_page(sign_in: SignIn) -> None:
     run = in_doubt()
     page = sign_in(factories.person("olga")).get(reverse("home"))
     shown = {figure["label"]: figure for figure in page.context["figures"]}
-    assert (shown["Stuck"]["value"], shown["In doubt"]["value"]) == ("0", "1")
+    assert (shown["Stuck"]["value"], shown["In doubt"]["value"]) == ("1", "1")
     assert shown["In doubt"]["notes"][0]["words"] == "23.40 EUR kept for them"
     assert [(row["run_id"], row["act"]) for row in page.context["stuck"]] == [(run.ref, "Settle")]
 

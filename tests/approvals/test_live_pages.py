@@ -1,0 +1,115 @@
+"""What open pages ask by themselves, found in the pages themselves: whatever a page polls, a new one's too."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from html import unescape
+from urllib.parse import parse_qsl
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from approvals import idle
+from tests import factories
+from tests.approvals.conftest import SignIn
+from tests.approvals.house import House, full
+from tests.approvals.test_query_bounds import kind_of
+from tests.approvals.test_sign_in_safety import aged
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+ROLES = ("alice", "olga", "rita", "ada")
+#: The address that a part of a page asks, and how often.
+POLL = re.compile(r'hx-get="([^"]*)" hx-trigger="every (\d+)s"')
+
+
+def polls(client: Client, path: str, **query: str) -> Iterator[tuple[str, int]]:
+    """What the page at a path, or what htmx is answered there, polls: each address, and after how many seconds."""
+    answer = client.get(path, query, headers=HTMX if query else {})
+    if answer.status_code != 200 or not answer["Content-Type"].startswith("text/html"):
+        return
+    for address, seconds in POLL.findall(answer.content.decode()):
+        asked = unescape(address)
+        yield f"{path.partition('?')[0]}{asked}" if asked.startswith("?") else asked, int(seconds)
+
+
+def every_poll(house: House) -> Iterator[tuple[Client, str, int]]:
+    """Every poll of every kind of page, asked by each who may see it."""
+    for who in ROLES:
+        client = house.signs_in(who)
+        for path in {kind_of(path): path for path in house.pages()}.values():
+            for address, seconds in polls(client, path):
+                yield client, address, seconds
+
+
+def rested(client: Client, seconds: int) -> int:
+    """Let a sign-in be used so long ago, and return when that was."""
+    session = client.session
+    session[idle.USED] = used = int(time.time()) - seconds
+    session.save()
+    return used
+
+
+def sort(address: str) -> tuple[str, ...]:
+    """What tells a poll from others of the same kind of page."""
+    place, _, query = address.partition("?")
+    return (kind_of(place), *(name for name, _ in parse_qsl(query, keep_blank_values=True)))
+
+
+def test_nothing_that_an_open_page_asks_by_itself_is_a_use_of_the_sign_in() -> None:
+    house = full()
+    asked: dict[tuple[str, ...], None] = {}
+    for client, address, _ in every_poll(house):
+        before = rested(client, 3_000)
+        client.get(address, headers=HTMX)
+        assert client.session[idle.USED] == before, address
+        place, _, query = address.partition("?")
+        # What the answer brings when the page has changed polls on.
+        changed = dict(parse_qsl(query, keep_blank_values=True)) | {"seen": "older"}
+        for again, _ in polls(client, place, **changed):
+            client.get(again, headers=HTMX)
+            assert client.session[idle.USED] == before, again
+        asked[sort(address)] = None
+    assert {("home", "seen"), ("home", "part", "period", "seen"), ("system", "seen"), ("counts", "seen")} <= {
+        *asked
+    }
+
+
+def test_a_page_that_stands_open_on_the_first_page_or_on_system_is_signed_out_once_nobody_uses_it(
+    sign_in: SignIn,
+) -> None:
+    person = factories.person("olga")
+    olga = sign_in(person)
+    for name in ("home", "system"):
+        for address, _ in [*polls(olga, reverse(name))]:
+            rested(olga, 3_000)
+            assert olga.get(address, headers=HTMX).status_code in (200, 204), address
+            aged(olga, used=700)
+            answer = olga.get(address, headers=HTMX)
+            assert answer.status_code == 302 and answer["Location"].startswith("/sign-in/"), address
+            olga.force_login(person)
+            olga.get(reverse(name))
+
+
+def test_a_poll_of_what_has_not_changed_swaps_nothing() -> None:
+    house = full()
+    for client, address, _ in every_poll(house):
+        assert quiet(client, address), address
+
+
+def quiet(client: Client, address: str, tries: int = 5) -> bool:
+    """Whether a poll is answered with 204; ages in seconds may have to be shown anew meanwhile."""
+    for _ in range(tries):
+        answer = client.get(address, headers=HTMX)
+        if answer.status_code == 204:
+            return True
+        place = address.partition("?")[0]
+        found = [unescape(one) for one, _ in POLL.findall(answer.content.decode())]
+        if not found:
+            return False
+        address = found[0] if not found[0].startswith("?") else place + found[0]
+    return False
