@@ -11,13 +11,12 @@ from django.db.models import Exists, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from approvals import access
+from approvals import access, opened
 from approvals.queries import dossier, groups, held, subjects, totals, words
 from approvals.queries.dossier import MOST, SHOWN
 from approvals.queries.groups import Likeness
 from approvals.queries.held import Held
 from approvals.queries.pages import Row
-from approvals.queries.subjects import ERASED
 from approvals.queries.tallies import Tally
 from durable.models import Effect, Run, Subject
 from durable.text import quoted
@@ -83,8 +82,9 @@ def titled(found: Dossier, cases: Sequence[Mapping[str, Any]]) -> str:
     if found.kind != "subject":
         return found.title
     about = (one["name"] for case in cases for one in case["about"] if one["hash"] == found.name)
-    name = next((one for one in about if one and one != ERASED), "") or subjects.name_of(found.name)
-    return f"{found.title} {quoted(name) if name else ERASED}"
+    readable = (one for one in about if one and one not in (opened.GONE, opened.TAMPERED))
+    name = next(readable, "") or subjects.name_of(found.name)
+    return f"{found.title} {quoted(name) if name else opened.GONE}"
 
 
 def _rows(found: QuerySet[Effect]) -> list[Row]:
