@@ -42,14 +42,19 @@ def months_on(day: date, number: int) -> date:
     return date(count // 12, count % 12 + 1, 1)
 
 
+def named(text: str, now: datetime) -> date | None:
+    """The day that `today` or `yesterday` is at a moment; None for anything else."""
+    said = {"today": 0, "yesterday": 1}.get(text.strip().lower())
+    return None if said is None else today(now) - timedelta(days=said)
+
+
 def read(text: str, now: datetime) -> Stretch | None:
     """What `2026`, `2026-03`, `2026-03-09`, `2026-03-09T14:00`, `today` and `yesterday` mean; None for anything else.
 
     A minute that a clock change repeats is both of them.
     """
-    said = {"today": 0, "yesterday": 1}.get(text.lower())
-    if said is not None:
-        day = today(now) - timedelta(days=said)
+    day = named(text, now)
+    if day is not None:
         return Stretch(begins(day), begins(after(day)))
     found = _DATE.fullmatch(text)
     if found is None or int(found[1]) not in _YEARS:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -38,11 +39,14 @@ KEPT = (Refused, Stale, Unread, Decided, Expired)
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """Where an answer came from: network address, browser, and how the person had proven who they are."""
+    """Where an answer came from: network address, browser, how the person had proven who they are, and when, where that
+    is known.
+    """
 
     ip: str
     browser: str
     authenticated: str
+    signed_in_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,14 @@ def _add(
     person: User, gate: Gate, verdict: Verdict, answer: Answer, circumstances: Circumstances
 ) -> Decision:
     said = {"words": answer.words, "ip": circumstances.ip, "browser": circumstances.browser}
-    added = gate_rows.add(person, gate, verdict, said=said, authenticated=circumstances.authenticated)
+    added = gate_rows.add(
+        person,
+        gate,
+        verdict,
+        said=said,
+        authenticated=circumstances.authenticated,
+        signed_in_at=circumstances.signed_in_at,
+    )
     if added is None:
         raise outcomes.lost(person, gate, verdict)
     return added

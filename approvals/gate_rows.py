@@ -4,6 +4,8 @@ longer to write one than the server to answer it.
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.contrib.auth.models import User
 
 from approvals.models import Decision, Gate
@@ -36,8 +38,9 @@ _ADD = f"""
 WITH kept AS (
     INSERT INTO durable_sealed (run_id, digest, box) VALUES (%(run)s, %(sealed)s, %(box)s) RETURNING id
 )
-INSERT INTO approvals_decision (gate_id, person_id, verdict, digest, round, sealed_id, authenticated)
-SELECT %(gate)s, %(person)s, %(verdict)s, %(digest)s, %(round)s, kept.id, %(authenticated)s FROM kept
+INSERT INTO approvals_decision (gate_id, person_id, verdict, digest, round, sealed_id, authenticated, signed_in_at)
+SELECT %(gate)s, %(person)s, %(verdict)s, %(digest)s, %(round)s, kept.id, %(authenticated)s, %(signed_in_at)s
+FROM kept
 ON CONFLICT DO NOTHING
 RETURNING {columns(Decision, "approvals_decision")}
 """
@@ -72,7 +75,13 @@ def lock(gate_id: int, person_id: int, locked: Locked | None) -> tuple[Gate, Use
 
 
 def add(
-    person: User, gate: Gate, verdict: Verdict, *, said: dict[str, str], authenticated: str
+    person: User,
+    gate: Gate,
+    verdict: Verdict,
+    *,
+    said: dict[str, str],
+    authenticated: str,
+    signed_in_at: datetime | None,
 ) -> Decision | None:
     """Add the decision's row; None where the person has answered this gate for good before.
 
@@ -87,6 +96,7 @@ def add(
         "digest": gate.digest,
         "round": gate.round,
         "authenticated": authenticated,
+        "signed_in_at": signed_in_at,
     }
     row = answer(_ADD, values)
     if row is None:

@@ -10,11 +10,14 @@ from django.contrib.auth.models import User
 
 from approvals import access
 from approvals.forms import ReasonForm
+from approvals.ledger_query import lasting
 from durable import holds
+from durable.clock import db_now
 from durable.digest import keyed_hash
 from durable.errors import Invalid
 from durable.models import LegalHold, Subject
 from durable.states import HoldScope
+from durable.text import quoted
 
 SCOPES = {
     HoldScope.RUN: "One run, by its id",
@@ -41,9 +44,18 @@ def put(form: HoldForm, user: User) -> LegalHold:
     if data["scope"] == HoldScope.RUN:
         return holds.set_on_run(data["about"], actor=actor, reason=reason)
     if data["scope"] == HoldScope.SEARCH:
-        return holds.set_on_search(data["about"], actor=actor, reason=reason)
+        # A day that passes by means one day for good: the one that it is for who sets the hold.
+        return holds.set_on_search(lasting(data["about"], db_now()), actor=actor, reason=reason)
     kind, hash = _subject(data["about"])
     return holds.set_on_subject(kind, hash, actor=actor, reason=reason)
+
+
+def said(hold: LegalHold) -> str:
+    """What is told to who has set a hold: what it means, where that does not stand in what they typed."""
+    done = f"Held by legal hold {hold.pk}. Nothing of it is pruned or erased."
+    if hold.scope != HoldScope.SEARCH:
+        return done
+    return f"{done} It holds what {quoted(holds.words(hold).search)} finds, in days of {holds.zone(hold)}."
 
 
 def _subject(text: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from approvals import days
-from approvals.typed import chosen, read, slug, written
+from approvals.typed import Word, chosen, read, slug, split, written
 from durable.money import EXPONENTS, MAX_MINOR
 from durable.states import EffectState
 from durable.text import quoted as told
@@ -174,6 +174,16 @@ def parse(text: str, now: datetime, kinds: Sequence[str] = ()) -> LedgerQuery:
         if key not in _OTHERS and not part(value).text.strip():
             problems.append(f"{key}: needs letters or digits beside the star.")
     return LedgerQuery(given, " ".join(typed.words), tuple(problems), states, amounts, start, end)
+
+
+def lasting(text: str, now: datetime) -> str:
+    """A query with the days that pass by, `today` and `yesterday`, as the days that they are at `now`."""
+    return " ".join(_lasting(word, now) for word in split(text) if word.whole)
+
+
+def _lasting(word: Word, now: datetime) -> str:
+    day = days.named(word.value, now) if word.key in (FROM, TO) else None
+    return word.whole if day is None else f"{word.key}:{day}"
 
 
 def _amounts(value: str) -> tuple[Amounts | None, list[str]]:

@@ -69,7 +69,8 @@ class Gate(models.Model):
 class Decision(models.Model):
     """One person's recorded answer. Written once: the database refuses change, deletion and truncation.
 
-    `sealed` holds the person's words, address and browser, erasable with the run's personal data.
+    `sealed` holds the person's words, address and browser, erasable with the run's personal data. `authenticated` is
+    how the person had proven who they are, `signed_in_at` when; null where that is not known, as in decisions of old.
     """
 
     gate = models.ForeignKey(Gate, models.PROTECT, related_name="decisions")
@@ -79,6 +80,7 @@ class Decision(models.Model):
     round = models.IntegerField()
     sealed = models.ForeignKey(Sealed, models.PROTECT, related_name="+")
     authenticated = models.TextField()
+    signed_in_at = models.DateTimeField(null=True)
     at = models.DateTimeField(db_default=Clock())
 
     class Meta:

@@ -1,4 +1,4 @@
-"""What was erased, for pages, searches, and the list that is kept outside."""
+"""What was erased, or went by the retention policy, for pages, searches, and the list that is kept outside."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Exists, OuterRef, Q
+
 from durable import erasure_list
-from durable.models import Erasure, ErasureRun, SealKey
-from durable.states import ErasureState
+from durable.models import Cut, Erasure, ErasureRun, LedgerEvent, SealKey
+from durable.states import ErasureState, EventKind
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """That a run's data is erased: since when, why, and by which erasure; without a reason where no act says so."""
+    """That a run's data is gone, and since when: erased, why and by which erasure; or `pruned`, by the retention
+    policy. Neither where the ledger does not say.
+    """
 
     at: datetime
     reason: str = ""
     erasure: int | None = None
+    pruned: bool = False
 
 
 def lines() -> Iterator[str]:
@@ -29,17 +34,26 @@ def lines() -> Iterator[str]:
 
 
 def told(ids: Iterable[int]) -> dict[int, Told]:
-    """When and why the data of those of these runs (by number) was erased. One query where none was, else two."""
-    wanted = list(ids)
-    keys = SealKey.objects.filter(run__in=wanted, destroyed_at__isnull=False)
-    found = {run: Told(at) for run, at in keys.values_list("run_id", "destroyed_at") if at is not None}
+    """When and why the data of those of these runs (by number) went. One query where none has, else two."""
+    keys = SealKey.objects.filter(run__in=list(ids), destroyed_at__isnull=False).annotate(pruned=_pruned())
+    rows = keys.values_list("run_id", "destroyed_at", "pruned")
+    found = {run: Told(at, pruned=pruned) for run, at, pruned in rows if at is not None}
     if not found:  # nothing is erased whose key is there
         return {}
-    rows = ErasureRun.objects.filter(run__in=list(found), state=ErasureState.ERASED.value).order_by("-pk")
-    for run, at, reason, erasure in rows.values_list("run_id", "at", "erasure__reason", "erasure_id"):
+    mine = ErasureRun.objects.filter(run__in=list(found), state=ErasureState.ERASED.value).order_by("-pk")
+    for run, at, reason, erasure in mine.values_list("run_id", "at", "erasure__reason", "erasure_id"):
         if at is not None:
             found[run] = Told(at, reason, erasure)
     return found
+
+
+def _pruned() -> Q:
+    """Whether retention says to have taken the key in the outer query. A cut of the ledger, its own act too, may have
+    taken the event that says so.
+    """
+    events = LedgerEvent.objects.filter(run_ref=OuterRef("run__ref"), kind=EventKind.PRUNED.value)
+    cuts = Cut.objects.filter(run_ref=OuterRef("run__ref"))
+    return Q(Exists(events.filter(body__contains='"payloads":'))) | Q(Exists(cuts))
 
 
 def of_subjects(hashes: Sequence[str]) -> list[Erasure]:

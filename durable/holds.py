@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.contrib.postgres.expressions import ArraySubquery
@@ -22,6 +23,7 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import JSONObject
+from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from durable import acts, vault
@@ -130,7 +132,8 @@ def set_on_subject(kind: str, hash: str, *, actor: str, reason: str) -> LegalHol
 
 
 def set_on_search(text: str, *, actor: str, reason: str) -> LegalHold:
-    """Hold every run with an effect that a search of the ledger finds, now or later.
+    """Hold every run with an effect that a search of the ledger finds, now or later. Its days are those of the present
+    time zone, whoever resolves it; its `today` is the day on which it is set.
 
     Raises Invalid without actor, reason or text, and for a search that can't be understood or finds too many names.
     """
@@ -139,8 +142,9 @@ def set_on_search(text: str, *, actor: str, reason: str) -> LegalHold:
         raise Invalid("search", f"say what to look for, in at most {_SEARCH_LIMIT} characters")
     with committing("command"):
         _alone()
-        facts = {"search": digest(text.strip())}
-        hold = _made(HoldScope.SEARCH, actor, Words(reason, text.strip()), facts=facts)
+        here = timezone.get_current_timezone_name()
+        facts = {"search": digest(text.strip()), "zone": here}
+        hold = _made(HoldScope.SEARCH, actor, Words(reason, text.strip()), facts=facts, zone=here)
         _find(hold)
         return hold
 
@@ -178,6 +182,11 @@ def words(hold: LegalHold) -> Words:
     return Words(**{name: str(found.get(name, "")) for name in Words._fields})
 
 
+def zone(hold: LegalHold) -> ZoneInfo:
+    """The time zone in which the days of a hold's search are meant."""
+    return ZoneInfo(hold.zone or settings.TIME_ZONE)
+
+
 def forget(names: Callable[[str], bool]) -> None:
     """Of holds that were lifted, forget what people wrote where `names` says that it names somebody who is erased.
 
@@ -213,11 +222,12 @@ def find_again() -> list[LegalHold]:
 def _find(hold: LegalHold) -> None:
     """Put what the search of a hold finds at this moment under it."""
     search: Search = import_string(settings.INTERLOCK_SEARCH)
-    found = search(words(hold).search, hold.at)
-    try:
-        sql, values = found.query.sql_with_params()
-    except EmptyResultSet:
-        sql, values = "SELECT NULL::bigint WHERE false", ()
+    with timezone.override(zone(hold)):
+        found = search(words(hold).search, hold.at)
+        try:
+            sql, values = found.query.sql_with_params()
+        except EmptyResultSet:
+            sql, values = "SELECT NULL::bigint WHERE false", ()
     with connection.cursor() as cursor:
         cursor.execute(_FIND.format(found=sql), [hold.pk, *values])
     LegalHold.objects.filter(pk=hold.pk).update(found_at=Clock(), trouble="")

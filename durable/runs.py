@@ -215,9 +215,11 @@ def moved(run: Run, **after: Any) -> dict[str, Any]:
 
 
 def refuse_erased(run: Run) -> None:
-    """Refuse to let a run act again whose personal data was erased: it no longer knows for whom."""
+    """Refuse to let a run act again whose personal data is no longer kept: it does not know for whom."""
     if not SealKey.objects.filter(run=run, destroyed_at=None).exists():
-        raise Conflict(f"the personal data of {run.ref} has been erased; it can't act again")
+        raise Conflict(
+            f"the personal data of {run.ref} has been erased, or went by the retention policy; it can't act again"
+        )
 
 
 def refuse_beside_fork(run: Run) -> None:

@@ -121,8 +121,12 @@ def open_key(run_id: int, run_ref: str) -> bytes:
     """Return the run's sealing key. Raises Erased where it was destroyed."""
     wrapped = SealKey.objects.filter(run_id=run_id).values_list("wrapped", flat=True).first()
     if wrapped is None:
-        raise Erased(f"the personal data of {run_ref} has been erased")
+        raise Erased(_lost(run_ref))
     return unwrap(bytes(wrapped), run_ref)
+
+
+def _lost(run_ref: str) -> str:
+    return f"the personal data of {run_ref} has been erased, or went by the retention policy"
 
 
 def key_of(run: Run) -> bytes:
@@ -132,7 +136,7 @@ def key_of(run: Run) -> bytes:
     except ObjectDoesNotExist:
         wrapped = None
     if wrapped is None:
-        raise Erased(f"the personal data of {run.ref} has been erased")
+        raise Erased(_lost(run.ref))
     return unwrap(bytes(wrapped), run.ref)
 
 

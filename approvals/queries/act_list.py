@@ -5,7 +5,6 @@ A page is found in two steps: the numbers of its acts, each branch of the search
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,9 +12,11 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from approvals import opened
 from approvals.log_query import MACHINES, PEOPLE, LogQuery
-from approvals.queries import act_objects, act_words, actors, events, pages
+from approvals.queries import act_objects, act_words, actors, bodies, events, pages
 from durable import vault
+from durable.errors import InterlockError
 from durable.models import ACTS, BY_MACHINE, LedgerEvent, SealKey
 from durable.states import ActKind
 
@@ -26,7 +27,9 @@ _REFUSED = frozenset({"refused decision", ActKind.REFUSED, ActKind.MORE_REFUSED,
 _SIGNS = frozenset({ActKind.SIGNED_IN, ActKind.SIGNED_OUT, ActKind.SIGN_IN_REFUSED})
 
 Found = QuerySet[LedgerEvent]
-Keys = QuerySet[LedgerEvent, tuple[datetime, int]]
+Places = QuerySet[LedgerEvent, tuple[datetime, int]]
+#: The sealing keys of runs, by the run's id; of one that does not open, why.
+Keys = dict[str, bytes | vault.Tampered]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ def _page(found: Sequence[Found], after: Place | None, before: Place | None) -> 
     return [pk for _, pk in shown], page
 
 
-def below(found: Sequence[Found], place: Place | None) -> list[Keys]:
+def below(found: Sequence[Found], place: Place | None) -> list[Places]:
     """What comes behind a place in the list, from its beginning without one: of each branch what a page can show."""
     if place is not None:
         # The first says less than the second, but in a way that an index knows.
@@ -114,17 +117,17 @@ def below(found: Sequence[Found], place: Place | None) -> list[Keys]:
     return [_keys_of(one, "-") for one in found]
 
 
-def _above(found: Sequence[Found], place: Place) -> list[Keys]:
+def _above(found: Sequence[Found], place: Place) -> list[Places]:
     here = Q(at__gt=place.at) | Q(at=place.at, id__gt=place.id)
     return [_keys_of(one.filter(at__gte=place.at).filter(here), "") for one in found]
 
 
-def _keys_of(found: Found, sign: str) -> Keys:
+def _keys_of(found: Found, sign: str) -> Places:
     """Moments and numbers of one more than a page."""
     return found.order_by(f"{sign}at", f"{sign}id").values_list("at", "id")[: pages.PAGE + 1]
 
 
-def _merged(parts: Sequence[Keys], sign: str) -> list[tuple[datetime, int]]:
+def _merged(parts: Sequence[Places], sign: str) -> list[tuple[datetime, int]]:
     if len(parts) < 2:
         return [key for part in parts for key in part]
     whole = parts[0].union(*parts[1:], all=True).order_by(f"{sign}at", f"{sign}id")
@@ -145,10 +148,9 @@ def _row(
     row: LedgerEvent,
     actor: str,
     objects: Sequence[act_objects.Object],
-    keys: dict[str, bytes],
+    keys: Keys,
     who: dict[str, str],
 ) -> dict[str, Any]:
-    body = json.loads(row.body)
     said = _said(row, keys)
     signs = row.kind in _SIGNS
     return {
@@ -160,29 +162,45 @@ def _row(
         "text": events.text(row, who),
         # Of what somebody did as themselves the name stands there already.
         "objects": [one for one in objects if one.label != row.actor],
-        "details": [*act_words.details(row.kind, row.actor, body), *([said] if signs and said else [])],
-        "changes": act_words.changes(body),
+        "details": [*_details(row), *([said] if signs and said else [])],
+        "changes": act_words.changes(bodies.said(row.body)),
         "said": "" if signs else said,
         "refused": row.kind in _REFUSED,
     }
 
 
-def _keys(found: Sequence[LedgerEvent]) -> dict[str, bytes]:
+def _details(row: LedgerEvent) -> list[str]:
+    """What else an act's facts say of it; that they were changed, where they are not as the product writes them."""
+    body = bodies.of(row.body)
+    if body is None:
+        return [opened.TAMPERED]
+    try:
+        return act_words.details(row.kind, row.actor, body)
+    except (KeyError, TypeError, ValueError):
+        return [opened.TAMPERED]
+
+
+def _keys(found: Sequence[LedgerEvent]) -> Keys:
     """The sealing keys of the runs that these events are about, as far as they still have any."""
     refs = {row.run_ref for row in found if hasattr(row, "detail")}
     if not refs:
         return {}
     kept = SealKey.objects.filter(run__ref__in=refs, wrapped__isnull=False).values_list("run__ref", "wrapped")
-    return {ref: vault.unwrap(bytes(wrapped or b""), ref) for ref, wrapped in kept}
+    return {ref: _unwrapped(bytes(wrapped or b""), ref) for ref, wrapped in kept}
 
 
-def _said(row: LedgerEvent, keys: dict[str, bytes]) -> str:
-    """The words of an act, or that they have been erased."""
+def _unwrapped(wrapped: bytes, ref: str) -> bytes | vault.Tampered:
     try:
-        if hasattr(row, "act_words"):
+        return vault.unwrap(wrapped, ref)
+    except vault.Tampered as error:
+        return error
+
+
+def _said(row: LedgerEvent, keys: Keys) -> str:
+    """The words of an act, or why nobody can read them."""
+    if hasattr(row, "act_words"):
+        try:
             return vault.read_act(row.act_words)
-        if not hasattr(row, "detail"):
-            return ""
-        return str(vault.unseal(keys[row.run_ref], row.detail.sealed))
-    except (vault.Erased, KeyError):
-        return "(erased)"
+        except InterlockError as error:
+            return opened.instead(error, opened.ERASED)
+    return events.words(row, keys.get(row.run_ref)) if hasattr(row, "detail") else ""

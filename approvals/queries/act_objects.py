@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from django.urls import reverse
 
 from approvals.log_query import ABOUT
 from approvals.models import Gate
-from approvals.queries import pages
+from approvals.queries import bodies, pages
 from approvals.typed import quoted
 from durable import acts
 from durable.models import Effect, LedgerEvent
@@ -97,7 +96,7 @@ def _names(model: Any, field: str, found: Sequence[LedgerEvent], kind: str) -> d
 def _objects(row: LedgerEvent, names: dict[str, str]) -> list[Object]:
     if row.run_ref.startswith(_RUN):
         return [_of_run(row.effect_key or row.run_ref)]
-    body = json.loads(row.body)
+    body = bodies.said(row.body)
     shown = [_outside(row.run_ref, names.get(row.run_ref) or str(body.get("name") or ""))]
     shown += [_concerned(row.effect_key)] if row.effect_key else []
     if row.run_ref == acts.STRANGERS and row.kind != ActKind.SIGN_IN_REFUSED:

@@ -76,7 +76,7 @@ def details(kind: str, actor: str, body: Mapping[str, Any]) -> list[str]:
     if kind == ActKind.LEDGER_CUT:
         return [f"Its records until {_until(body)} may go; root {body.get('root')} says so, signed"]
     if kind in (ActKind.LEGAL_HOLD_SET, ActKind.LEGAL_HOLD_LIFTED):
-        return [f"on a {body.get('scope', '')}"]
+        return [f"on a {body.get('scope', '')}{_days_of(body)}"]
     if kind.startswith("bulk act"):
         return [str(body.get("act", ""))]
     if kind in (ActKind.STOP_ORDERED, ActKind.STOP_LIFTED):
@@ -91,6 +91,10 @@ def details(kind: str, actor: str, body: Mapping[str, Any]) -> list[str]:
         return [f"{quoted(str(body.get('receipt') or body.get('effect')))}: {body.get('kind')}"]
     role = f"database role {body.get('role')}"
     return [f"through the {role}"] if "role" in body and role != actor else []
+
+
+def _days_of(body: Mapping[str, Any]) -> str:
+    return f", in days of {body['zone']}" if body.get("zone") else ""
 
 
 def _export(body: Mapping[str, Any]) -> list[str]:

@@ -83,11 +83,11 @@ def decision(gate: Gate, recorded: list[Decision]) -> dict[str, Any] | None:
 
 
 def said(decision: Decision, run: Run) -> str:
-    """A person's words, or that they are erased."""
+    """A person's words, or why nobody can read them."""
     try:
         return str(opened.read(decision.sealed, run)["words"])
-    except InterlockError:
-        return "(erased)"
+    except InterlockError as error:
+        return opened.instead(error)
 
 
 def _used(gate: Gate, last: Decision) -> str:

@@ -4,7 +4,6 @@ that have gone, or are on, that way.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 
-from approvals.queries import actors, effects, pages, undoing, words
+from approvals.queries import actors, bodies, effects, pages, undoing, words
 from approvals.queries.undoing import Totals
 from durable import doubts
 from durable.clock import db_now
@@ -42,7 +41,7 @@ def page(run: Run, now: datetime | None = None) -> dict[str, Any]:
     forward = [row for row in rows if row["undo_of_id"] is None][:SHOWN]
     # Before the way back is begun the ledger knows nothing of it.
     told = _told(run, [row["key"] for row in forward]) if state in UNDOING else []
-    how = {key: body["how"] for kind, key, body, _ in told if kind == EventKind.NOT_UNDOABLE}
+    how = {key: str(body.get("how", "")) for kind, key, body, _ in told if kind == EventKind.NOT_UNDOABLE}
     closed = {key: actor for kind, key, _, actor in told if kind == EventKind.SETTLED}
     who = actors.names(actor for *_, actor in told)
     items = [
@@ -207,12 +206,12 @@ def _by_run(found: QuerySet[LedgerEvent]) -> dict[str, list[Told]]:
     for ref, kind, key, body, actor in found.order_by("run_ref", "no").values_list(
         "run_ref", "kind", "effect_key", "body", "actor"
     ):
-        told.setdefault(ref, []).append((kind, key, json.loads(body), actor))
+        told.setdefault(ref, []).append((kind, key, bodies.said(body), actor))
     return told
 
 
 def _listed(row: pages.Row, told: Sequence[Told], who: Mapping[str, str]) -> dict[str, Any]:
-    lost = {key: body["how"] for kind, key, body, _ in told if kind == EventKind.NOT_UNDOABLE}
+    lost = {key: str(body.get("how", "")) for kind, key, body, _ in told if kind == EventKind.NOT_UNDOABLE}
     closed = {key for kind, key, _, _ in told if kind == EventKind.SETTLED}
     left = [key for key in lost if key not in closed]
     why = sorted({undoing.HOW.get(how, how) for how in lost.values()})

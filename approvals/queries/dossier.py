@@ -1,7 +1,7 @@
 """All that is known of some effects, put together: asked, said, decided, sent, doubted, settled, undone.
 
-However many they are, it is read in a fixed number of queries. What was erased says so; what is secret is masked as on
-the gate.
+However many they are, it is read in a fixed number of queries. What is no longer kept says so, and so does what was
+changed behind the product's back; what is secret is masked as on the gate.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from django.db.models.functions import JSONObject
 from approvals import differences, opened, outcomes
 from approvals.models import Decision, Gate
 from approvals.queries import actors, answers, erasures, events, words
-from approvals.queries.effect import said
-from approvals.queries.subjects import ERASED
 from approvals.states import PAST, Verdict
-from durable import names, vault
+from durable import names
 from durable.digest import canonical
 from durable.errors import InterlockError
 from durable.models import Effect, LedgerEvent, Sealed, Subject
+from durable.present import Seen
 from durable.states import EventKind
 from durable.text import quoted
 
@@ -147,7 +146,7 @@ def _case(
         "asked": None
         if effect.digest == effect.digest_asked
         else {"digest": effect.digest_asked, "payload": _payload(effect.payload_asked, effect)},
-        "said": said(effect) if effect.said is None or not _erased(effect) else ERASED,
+        "said": _said(effect),
         "facts": _facts(effect),
         "rounds": [_round(gate, effect, decisions.get(gate.pk, [])) for gate in gates],
         "sends": effect.sends,
@@ -163,12 +162,12 @@ def _case(
     }
 
 
-def _erased(effect: Effect) -> bool:
+def _said(effect: Effect) -> str:
+    """What the agent said in the step that asked."""
     try:
-        opened.key(effect.run)
-    except vault.Erased:
-        return True
-    return False
+        return "" if effect.said is None else str(opened.read(effect.said, effect.run))
+    except InterlockError as error:
+        return opened.instead(error)
 
 
 def _about(effect: Effect) -> list[dict[str, str]]:
@@ -176,8 +175,8 @@ def _about(effect: Effect) -> list[dict[str, str]]:
     hashes: dict[str, str] = {one["kind"]: one["hash"] for one in getattr(effect, "filed", ())}
     try:
         found: Mapping[str, str] = names.named(opened.read(effect.payload, effect.run)["args"], hashes)
-    except InterlockError:
-        found = dict.fromkeys(hashes, ERASED)
+    except InterlockError as error:
+        found = dict.fromkeys(hashes, opened.instead(error))
     return [{"kind": kind, "name": found.get(kind, ""), "hash": hashes[kind]} for kind in sorted(hashes)]
 
 
@@ -185,8 +184,8 @@ def _payload(sealed: Sealed, effect: Effect) -> bytes:
     """A payload with its secrets masked, as canonical JSON."""
     try:
         return canonical(differences.read_public(sealed, effect.run))
-    except InterlockError:
-        return canonical(ERASED)
+    except InterlockError as error:
+        return canonical(opened.instead(error))
 
 
 def _facts(effect: Effect) -> list[dict[str, str]]:
@@ -195,8 +194,8 @@ def _facts(effect: Effect) -> list[dict[str, str]]:
         return []
     try:
         found: Mapping[str, Any] = opened.read(effect.facts, effect.run)
-    except InterlockError:
-        return [{"name": "facts", "value": ERASED}]
+    except InterlockError as error:
+        return [{"name": "facts", "value": opened.instead(error)}]
     return [{"name": name.replace("_", " "), "value": str(found[name])} for name in sorted(found)]
 
 
@@ -220,6 +219,7 @@ def _round(gate: Gate, effect: Effect, decisions: Iterable[Decision]) -> dict[st
                 "words": answers.said(decision, effect.run),
                 "at": decision.at,
                 "authenticated": decision.authenticated,
+                "signed_in_at": decision.signed_in_at,
                 "digest": decision.digest,
             }
             for decision in decisions
@@ -244,9 +244,21 @@ def _proof(effect: Effect) -> list[dict[str, str]]:
         return []
     try:
         found: Mapping[str, Any] = opened.read(effect.proof, effect.run)
-    except InterlockError:
-        return [{"name": "receipt", "value": ERASED}]
+    except InterlockError as error:
+        return [{"name": "receipt", "value": opened.instead(error)}]
     return receipt_rows(found)
+
+
+def at_vendor(seen: Seen) -> dict[str, Any]:
+    """What a vendor has of an effect, as _at_vendor.html and a dossier's file tell it."""
+    return {
+        "at": seen.at,
+        "cannot": seen.cannot,
+        "receipts": [
+            {"id": receipt["id"], "wrong": wrong, "rows": receipt_rows(receipt)}
+            for receipt, wrong in seen.receipts
+        ],
+    }
 
 
 def receipt_rows(receipt: Mapping[str, Any]) -> list[dict[str, str]]:

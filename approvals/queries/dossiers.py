@@ -11,13 +11,12 @@ from django.db.models import Exists, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
-from approvals import access
-from approvals.queries import dossier, groups, held, subjects, totals, words
+from approvals import access, opened
+from approvals.queries import dossier, groups, held, retained, subjects, totals, words
 from approvals.queries.dossier import MOST, SHOWN
 from approvals.queries.groups import Likeness
 from approvals.queries.held import Held
 from approvals.queries.pages import Row
-from approvals.queries.subjects import ERASED
 from approvals.queries.tallies import Tally
 from durable.models import Effect, Run, Subject
 from durable.text import quoted
@@ -47,6 +46,12 @@ class Dossier:
     at: datetime
     cut: bool = False
     held: Sequence[Held] = ()  # the legal holds that keep it
+    gone: Mapping[str, Any] | None = None  # up to when the ledger's records have gone, see `retained.gone`
+
+    @property
+    def complete(self) -> bool:
+        """Whether this is all that there ever was: nothing left out, and no records gone."""
+        return not self.cut and self.gone is None
 
     def address(self, what: str = "") -> str:
         """Where it stands, or what belongs to it: `files`."""
@@ -57,14 +62,16 @@ def of_effect(effect: Effect) -> Dossier:
     """One effect's."""
     title = words.title(effect.tool, effect.amount_minor, effect.currency, undo=effect.undo_of_id is not None)
     rows = _rows(Effect.objects.filter(pk=effect.pk))
-    return Dossier("effect", effect.key, title, rows, access.read_at(effect), held=held.of(effect))
+    more: dict[str, Any] = {"held": held.of(effect), "gone": retained.gone()}
+    return Dossier("effect", effect.key, title, rows, access.read_at(effect), **more)
 
 
 def of_run(run: Run) -> Dossier:
     """All that one run did, or was about to do."""
     rows = _rows(Effect.objects.filter(run=run))
     title = f"All of {run.ref}"
-    return Dossier("run", run.ref, title, rows[:MOST], access.read_at(run), len(rows) > MOST, held.of(run))
+    more: dict[str, Any] = {"cut": len(rows) > MOST, "held": held.of(run), "gone": retained.gone()}
+    return Dossier("run", run.ref, title, rows[:MOST], access.read_at(run), **more)
 
 
 def of_subject(subject: Subject) -> Dossier:
@@ -72,10 +79,9 @@ def of_subject(subject: Subject) -> Dossier:
     # The newest are chosen by the subject's own rows: else the server walks through everybody's effects for them.
     about = Subject.objects.filter(hash=subject.hash).order_by("-effect_id").values("effect_id")
     rows = _rows(Effect.objects.filter(pk__in=about[: MOST + 1]))
-    title, cut = f"All about {subject.kind}", len(rows) > MOST
-    return Dossier(
-        "subject", subject.hash, title, rows[:MOST], access.read_at(subject), cut, held.of(subject)
-    )
+    more: dict[str, Any] = {"cut": len(rows) > MOST, "held": held.of(subject), "gone": retained.gone()}
+    title = f"All about {subject.kind}"
+    return Dossier("subject", subject.hash, title, rows[:MOST], access.read_at(subject), **more)
 
 
 def titled(found: Dossier, cases: Sequence[Mapping[str, Any]]) -> str:
@@ -83,8 +89,9 @@ def titled(found: Dossier, cases: Sequence[Mapping[str, Any]]) -> str:
     if found.kind != "subject":
         return found.title
     about = (one["name"] for case in cases for one in case["about"] if one["hash"] == found.name)
-    name = next((one for one in about if one and one != ERASED), "") or subjects.name_of(found.name)
-    return f"{found.title} {quoted(name) if name else ERASED}"
+    readable = (one for one in about if one and one not in (opened.GONE, opened.TAMPERED))
+    name = next(readable, "") or subjects.name_of(found.name)
+    return f"{found.title} {quoted(name) if name else opened.GONE}"
 
 
 def _rows(found: QuerySet[Effect]) -> list[Row]:

@@ -104,8 +104,8 @@ def _effect(effect: Effect, doubt: Wait | None, seen: str, undo: Effect | None) 
     try:
         payload = differences.read_public(effect.payload, effect.run)
         shown, about = canonical(payload), words.about(payload["args"])
-    except InterlockError:
-        shown, about = canonical("The personal data of this run has been erased."), ""
+    except InterlockError as error:
+        shown, about = canonical(opened.instead(error)), ""
     sentence = words.sentence(str(doubt.detail.get("sentence", ""))) if doubt is not None else ""
     asked = f"{words.sentence(about)} {effect.run.agent} asked for it at step {effect.step}."
     return {

@@ -126,29 +126,35 @@ def _item(item: ErasureRun) -> Row:
 
 
 def sentence(told: Told) -> str:
-    """What stands in place of data that was erased: `erased on 30 Nov 2026, the person asked for it`."""
+    """How data was erased: `erased on 30 Nov 2026, the person asked for it`."""
     return f"erased on {moments.day(told.at)}{f', {told.reason}' if told.reason else ''}"
 
 
-def sentences(runs: Iterable[int]) -> dict[int, str]:
-    """The same for those of these runs (by number) whose data was erased."""
-    return {run: sentence(told) for run, told in erased.told(runs).items()}
-
-
 def note(run: Run) -> str:
-    """What its pages say of a run whose data was erased; empty for any other, and then no query."""
+    """What its pages say of a run whose data is no longer kept; empty for any other, and then no query."""
     return notes([run]).get(run.pk, "")
 
 
 def notes(runs: Iterable[Run]) -> dict[int, str]:
-    """The same for several, by number; those that are not erased are left out. `runs` have their keys loaded."""
+    """The same for several, by number; those that are kept are left out. `runs` have their keys loaded."""
     gone = {run.pk for run in runs if is_erased(run)}
-    told = sentences(gone) if gone else {}
-    return {run: f"The personal data of this run was {told.get(run, 'erased')}." for run in gone}
+    told = erased.told(gone) if gone else {}
+    return {run: f"The personal data of this run {_fate(told.get(run))}." for run in gone}
+
+
+def _fate(told: Told | None) -> str:
+    """What became of a run's data, in words that follow it: an erasure is told only where there was one."""
+    if told is None:
+        return "is no longer kept"
+    if told.erasure is not None:
+        return f"was {sentence(told)}"
+    if told.pruned:
+        return f"went by the retention policy on {moments.day(told.at)}"
+    return f"is gone since {moments.day(told.at)}, and nothing in the ledger says why"
 
 
 def is_erased(run: Run) -> bool:
-    """Whether a run's data was erased; no query where its key is loaded."""
+    """Whether a run's data is no longer kept, for whatever reason; no query where its key is loaded."""
     try:
         opened.key(run)
     except vault.Erased:

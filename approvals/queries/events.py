@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.utils import timezone
 
 from approvals import opened
-from approvals.queries import act_words, actors, pages
+from approvals.queries import act_words, actors, bodies, pages
 from durable import vault
 from durable.models import Chain, LedgerEvent, Run
 from durable.states import EventKind
@@ -19,8 +18,6 @@ from durable.text import quoted
 SHOWN = 100
 #: Those on the page of a run, which leads on to all of them.
 ON_RUN = 12
-
-_TAMPERED = "(can't be opened: it was changed outside of the product)"
 
 #: From here on, the time between two events is worth a line of its own.
 _IDLE_SECONDS = 60
@@ -125,8 +122,10 @@ def told_of(rows: Sequence[LedgerEvent]) -> list[str]:
 
 def _named(rows: Iterable[LedgerEvent]) -> list[str]:
     """Whom events name beside who made them: the owner of a doubt, the first of two people who agree."""
-    found = [json.loads(row.body) for row in rows if row.kind in (EventKind.VERDICT, EventKind.LEFT_IN_DOUBT)]
-    return [body[field] for body in found for field in ("owner", "proposed_by") if field in body]
+    found = [
+        bodies.said(row.body) for row in rows if row.kind in (EventKind.VERDICT, EventKind.LEFT_IN_DOUBT)
+    ]
+    return [str(body[field]) for body in found for field in ("owner", "proposed_by") if field in body]
 
 
 def _line(
@@ -142,7 +141,7 @@ def _line(
     return {
         "kind": row.kind,
         "text": text(row, who),
-        "said": _words(row, key),
+        "said": words(row, key),
         "effect_key": row.effect_key,
         "at": row.at,
         "idle": idle if idle >= _IDLE_SECONDS else 0,
@@ -158,14 +157,16 @@ def _short(row: LedgerEvent) -> str:
 def text(row: LedgerEvent, who: Mapping[str, str]) -> str:
     """What an event says, in words that follow its actor's name; `who` names each actor."""
     text = _TEXTS.get(row.kind) or act_words.TEXTS.get(row.kind) or row.kind
-    body = json.loads(row.body)
+    body = bodies.of(row.body)
+    if body is None:
+        return f"{text} {opened.TAMPERED}"
     if row.kind == EventKind.REFUSED_DECISION:
         text += f" ({body.get('verdict', '')}: {body.get('why', '')})"
     if row.kind in (EventKind.VERDICT, EventKind.VERDICT_PROPOSED):
         text += f": {body.get('verdict', '')}"
         text += f", by {quoted(str(body['receipt']))}" if body.get("receipt") else ""
         text += (
-            f" (proposed by {who.get(body['proposed_by'], body['proposed_by'])})"
+            f" (proposed by {who.get(str(body['proposed_by']), body['proposed_by'])})"
             if body.get("proposed_by")
             else ""
         )
@@ -173,21 +174,22 @@ def text(row: LedgerEvent, who: Mapping[str, str]) -> str:
         others = [name for name in ("input", "state") if body.get(name) == "replaced"]
         text += f", with another {' and another '.join(others)}" if others else ""
     if row.kind == EventKind.LEFT_IN_DOUBT:
-        text += f" with {who.get(body.get('owner', ''), 'nobody')}"
+        text += f" with {who.get(str(body.get('owner', '')), 'nobody')}"
     return text
 
 
-def _words(row: LedgerEvent, key: bytes | vault.Tampered | None) -> str:
+def words(row: LedgerEvent, key: bytes | vault.Tampered | None) -> str:
+    """What was said in an event of a run, under the run's `key`, or why nobody can read it; empty where nothing was."""
     if not hasattr(row, "detail"):
         return ""
     if key is None:
-        return "(erased)"
+        return opened.GONE
     if isinstance(key, vault.Tampered):
-        return _TAMPERED
+        return opened.instead(key)
     try:
         return str(vault.unseal(key, row.detail.sealed))
-    except vault.Tampered:
-        return _TAMPERED
+    except vault.Tampered as error:
+        return opened.instead(error)
 
 
 def _key(run: Run) -> bytes | vault.Tampered | None:

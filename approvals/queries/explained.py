@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from approvals import opened
 from approvals.queries import actors
 from durable import acts, vault
+from durable.errors import InterlockError
 from durable.models import ActWords, Explanation
 
 
@@ -28,12 +30,12 @@ def by_likeness(likenesses: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def _words(concerns: list[str]) -> dict[str, str]:
-    """The words of the acts that concern these, as far as they have not been erased."""
+    """The words of the acts that concern these, or why nobody can read them."""
     said = ActWords.objects.select_related("key", "event").filter(event__effect_key__in=concerns)
     found = {}
     for one in said:
         try:
             found[one.event.effect_key] = vault.read_act(one)
-        except vault.Erased:
-            found[one.event.effect_key] = "(erased)"
+        except InterlockError as error:
+            found[one.event.effect_key] = opened.instead(error, opened.ERASED)
     return found

@@ -31,7 +31,6 @@ _PAYLOAD_TITLES = {
     GateState.WITHDRAWN: "Withdrawn, and not sent",
     GateState.SUPERSEDED: "What this round asked about",
 }
-_ERASED = canonical("The personal data of this run has been erased.")
 
 
 def detail(
@@ -72,8 +71,8 @@ def public_payload(gate: Gate) -> tuple[bytes, str]:
     """
     try:
         payload = differences.read_public(gate.payload, gate.effect.run)
-    except InterlockError:
-        return _ERASED, ""
+    except InterlockError as error:
+        return canonical(opened.instead(error)), ""
     return canonical(payload), words.about(payload["args"])
 
 

@@ -44,6 +44,7 @@ def _line(hold: LegalHold, runs: Mapping[int, int]) -> dict[str, Any]:
         "id": hold.pk,
         "scope": hold.scope,
         **_about(hold, said.search),
+        "zone": str(holds.zone(hold)) if hold.scope == HoldScope.SEARCH else "",
         "reason": said.reason,
         "actor": hold.actor,
         "at": hold.at,

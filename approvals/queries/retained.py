@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import date, datetime
 from typing import Any
 
 from approvals.charts import Chart, Column, Piece, draw
-from approvals.queries import held
+from approvals.queries import bodies, held
 from durable.models import LedgerEvent, RetentionPass
 from durable.retention import storage, survey
 from durable.retention.terms import ABOUT, KINDS, Terms, policy, terms
@@ -110,13 +109,18 @@ def changes(before: Terms, after: Terms) -> list[dict[str, str]]:
 
 
 def gone() -> dict[str, Any] | None:
-    """Up to when the ledger's records have gone, by which cut; None where none have."""
+    """Up to when the ledger's records have gone, by the cut of which root; None where none have. What the cut does not
+    say readably is None.
+    """
     cut = LedgerEvent.objects.filter(run_ref=ABOUT, kind=ActKind.LEDGER_CUT.value).order_by("-no").first()
     if cut is None:
         return None
-    said = json.loads(cut.body)
-    until = said.get("until") or ""
-    return {"root": said.get("root"), "until": datetime.fromisoformat(until) if until else None}
+    said = bodies.said(cut.body)
+    try:
+        until = datetime.fromisoformat(str(said.get("until")))
+    except ValueError:
+        until = None
+    return {"root": said.get("root"), "until": until}
 
 
 def chart(by_day: Mapping[date, Mapping[str, int]]) -> Chart | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
-from approvals import moments
+from approvals import moments, opened
 from approvals.ledger_query import KINDS, Part
 from approvals.queries import words
 from durable import names, tools, vault
@@ -22,7 +22,6 @@ from durable.text import quoted
 
 #: More names than this are no answer; and of so many at most it is seen whether they hold the part.
 MOST, LOOKED_THROUGH = 200, 2_000
-ERASED = "(erased)"
 #: Bytes of a sealed payload beyond which a list does not open it to say whom it is about.
 _LONG = 32_768
 
@@ -32,6 +31,7 @@ WHERE grams @> %(grams)s::int4[] AND (%(kind)s = '' OR kind = %(kind)s) LIMIT {L
 """
 _OF_EFFECTS = """
 SELECT e.id, k.wrapped, r.ref, p.digest, CASE WHEN length(p.box) <= %(most)s THEN p.box END, k.destroyed_at,
+       EXISTS (SELECT FROM durable_erasurerun x WHERE x.run_id = e.run_id AND x.state = 'erased'),
        (SELECT json_object_agg(s.kind, s.hash)::text FROM durable_subject s WHERE s.effect_id = e.id)
 FROM durable_effect e
     JOIN durable_run r ON r.id = e.run_id
@@ -120,16 +120,17 @@ def name_of(hash: str) -> str:
 
 def of_effects(ids: Iterable[int]) -> dict[int, str]:
     """Whom each of these effects is about, in words: `order 8812, customer cus_1`, or to whom it goes where it declares
-    no subject; `(erased on …)` where it was. One query, which reads no long payload.
+    no subject; `(erased on …)` where it was, `(no longer kept since …)` where it went otherwise. One query, which reads
+    no long payload.
     """
     found: dict[int, str] = {}
     keys: dict[str, bytes] = {}
     asked = list(ids)
     rows = answers(_OF_EFFECTS, {"ids": asked, "most": _LONG}) if asked else []
-    for id, wrapped, ref, digest, box, gone, told in rows:
+    for id, wrapped, ref, digest, box, gone, erased, told in rows:
         hashes = json.loads(told) if told else {}
         if wrapped is None:
-            found[id] = erased(gone) if hashes else ""
+            found[id] = _lost(gone, erased=erased) if hashes else ""
         elif box is not None:
             found[id] = _about(keys, wrapped, ref, Sealed(digest=digest, box=box), hashes)
     return found
@@ -153,9 +154,11 @@ def _about(keys: dict[str, bytes], wrapped: Any, ref: str, payload: Sealed, hash
     return words.subject({name: value for name, value in asked["args"].items() if name not in secret})
 
 
-def erased(at: datetime | None) -> str:
-    """What stands in place of a name that was erased."""
-    return ERASED if at is None else f"(erased on {moments.day(at)})"
+def _lost(at: datetime | None, *, erased: bool) -> str:
+    """What stands in place of a name whose key was destroyed."""
+    if at is None:
+        return opened.GONE
+    return f"(erased on {moments.day(at)})" if erased else f"(no longer kept since {moments.day(at)})"
 
 
 def _order(one: tuple[str, str]) -> tuple[bool, str]:

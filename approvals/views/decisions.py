@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
 
-from approvals import access, address, attempts, decisions, htmx
+from approvals import access, address, attempts, decisions, htmx, signins
 from approvals.capabilities import Capability
 from approvals.decisions import Answer, Circumstances
 from approvals.errors import Decided, Expired, Refused, Stale, Unread
@@ -71,11 +71,13 @@ def answer_back(request: SignedIn, gate_id: int) -> HttpResponse:
 
 
 def circumstances(request: SignedIn) -> Circumstances:
-    """Where a request came from."""
+    """Where a request came from, and how and when whoever sent it had signed in."""
+    method, at = signins.proven(request.session)
     return Circumstances(
         ip=address.of(request),
         browser=request.headers.get("User-Agent", "")[:_BROWSER_SHOWN],
-        authenticated="session",
+        authenticated=method,
+        signed_in_at=at,
     )
 
 

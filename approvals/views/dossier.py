@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpResponse
+from django.utils import timezone
 
 from approvals import access, dossier_file, htmx
 from approvals.capabilities import Capability
-from approvals.queries import dossiers, pages, retained
-from approvals.queries.dossier import receipt_rows
+from approvals.queries import dossier, dossiers, pages
 from approvals.queries.dossiers import Dossier
 from approvals.views.doors import SignedIn, door
 from durable import acts, present
 from durable.beats import committing
+from durable.models import Effect
 from durable.states import ActKind
 
 TEMPLATE = "approvals/dossier.html"
@@ -52,8 +54,11 @@ def of_subject(request: SignedIn, hash: str) -> HttpResponse:
 
 @door("POST")
 def effect_files(request: SignedIn, key: str) -> HttpResponse:
-    """The dossier of one effect as a file."""
-    return _file(request, _of_effect(request, key))
+    """The dossier of one effect as a file; with what its vendor has of it now, if that was ticked."""
+    effect = access.get_effect(request.user, key)
+    access.check(request.user, Capability.EXPORT)
+    seen = {key: _asked(request, effect)} if request.POST.get("ask") else {}
+    return _file(request, dossiers.of_effect(effect), seen)
 
 
 @door("POST")
@@ -70,36 +75,38 @@ def subject_files(request: SignedIn, hash: str) -> HttpResponse:
 
 @door("POST")
 def look_ups(request: SignedIn, key: str) -> HttpResponse:
-    """Ask the vendor what it has of an effect at this moment, and show the dossier with the answer. Nothing is kept."""
+    """Ask the vendor what it has of an effect at this moment, and show the dossier with it. No answer is kept."""
     effect = access.get_effect(request.user, key)
-    seen = present.at_vendor(effect)
-    return _page(
-        request, dossiers.of_effect(effect), {"seen": _seen(seen), "case": {"id": effect.pk, "key": key}}
-    )
+    seen = dossier.at_vendor(_asked(request, effect))
+    return _page(request, dossiers.of_effect(effect), {"seen": seen, "case": {"id": effect.pk, "key": key}})
 
 
-def _seen(seen: present.Seen) -> dict[str, Any]:
-    return {
-        "at": seen.at,
-        "cannot": seen.cannot,
-        "receipts": [
-            {"id": receipt["id"], "wrong": wrong, "rows": receipt_rows(receipt)}
-            for receipt, wrong in seen.receipts
-        ],
-    }
+def _asked(request: SignedIn, effect: Effect) -> present.Seen:
+    """Ask the vendor, once the log has who asks: what can't be logged is not asked. It stands with the person: the
+    effect's own chain tells what happened to it, and a look is nothing that happens to it.
+    """
+    with committing("command"):
+        acts.record(
+            ActKind.LOOK_ASKED,
+            actor=access.actor(request.user),
+            about=acts.person(request.user.pk),
+            concerns=effect.key,
+        )
+    return present.at_vendor(effect)
 
 
 def _page(request: SignedIn, found: Dossier, more: dict[str, Any] | None = None) -> HttpResponse:
     after = pages.cursor(request.GET.get("after"))
     context = dossiers.page(found, request.user, after=after) | {"section": "ledger"}
-    context |= {"held": found.held, "gone": retained.gone()}
+    context |= {"held": found.held, "gone": found.gone}
     context["may_take"] = access.may(request.user, Capability.EXPORT)
     return htmx.page(request, TEMPLATE, context | (more or {}), fragment="vendor" if more else "whole")
 
 
-def _file(request: SignedIn, found: Dossier) -> HttpResponse:
+def _file(request: SignedIn, found: Dossier, seen: Mapping[str, present.Seen] | None = None) -> HttpResponse:
     access.check(request.user, Capability.EXPORT)
-    name, content = dossier_file.made(found, access.actor(request.user), found.at)
+    zone = timezone.get_current_timezone_name()
+    name, content = dossier_file.made(found, access.actor(request.user), zone, seen or {})
     with committing("command"):  # what can't be logged is not given away
         acts.record(
             ActKind.DOSSIER_TAKEN,

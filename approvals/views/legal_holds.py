@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 
 from approvals import access, hold_forms, htmx
 from approvals.capabilities import Capability
@@ -42,7 +43,7 @@ def orders(request: SignedIn) -> HttpResponse:
         return _refused(request, form, f"Nothing was done: {error}.")
     except InterlockError as error:
         return _refused(request, form, f"Nothing was done: {error}.", HTTPStatus.CONFLICT)
-    messages.success(request, f"Held by legal hold {made.pk}. Nothing of it is pruned or erased.")
+    messages.success(request, hold_forms.said(made))
     return htmx.see_other(request, reverse("legal-holds"))
 
 
@@ -84,5 +85,6 @@ def _show(
         "section": "retention",
         "may_hold": access.may(request.user, Capability.HOLD_LEGALLY),
         "now": db_now(),
+        "zone": timezone.get_current_timezone_name(),
     }
     return htmx.page(request, TEMPLATE, context, fragment="list", status=status)

@@ -14,15 +14,17 @@ class LegalHold(models.Model):
     """An order to keep all of a run, of every run about a subject, or of every run that a search of the ledger finds.
 
     `run` is set for a hold of one run; `kind` and `hash` for one of a subject, by its keyed hash. `box` seals what
-    people wrote (`durable.holds.words`): the reason, the text of the search, why it was lifted. `found_at` is when a
-    search was last resolved, `trouble` why it could not be: then nothing at all is deleted. The database refuses to
-    delete a hold, to change what it is about, and to lift it twice.
+    people wrote (`durable.holds.words`): the reason, the text of the search, why it was lifted. `zone` is the time zone
+    in which the days of a search are meant; empty for the installation's. `found_at` is when a search was last
+    resolved, `trouble` why it could not be: then nothing at all is deleted. The database refuses to delete a hold, to
+    change what it is about, and to lift it twice.
     """
 
     scope = state_field()
     run = models.ForeignKey(Run, models.PROTECT, null=True, related_name="legal_holds", db_index=False)
     kind = models.TextField(default="")
     hash = models.TextField(default="")
+    zone = models.TextField(default="", db_default="")
     box = models.BinaryField()
     actor = models.TextField()
     at = models.DateTimeField(db_default=Clock())

@@ -116,7 +116,7 @@ class Gate:
         sealed, _ = story.seal(canonical(where))
         number = story.rows.add(
             "approvals_decision",
-            *(self.id, story.world.people[person], verdict.value, digest, 1, sealed, "session", story.now),
+            *(self.id, story.world.people[person], verdict.value, digest, 1, sealed, "password", story.now),
         )
         return {"digest": digest, "round": 1, "gate": self.id, "decision": number}
 

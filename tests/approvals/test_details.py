@@ -119,14 +119,14 @@ def test_a_gate_shows_money_history_and_who_may_answer(sign_in: SignIn) -> None:
     assert [(one["name"], one["state"]) for one in shown["people"]] == [("Alice", "open"), ("Bob", "open")]
 
 
-def test_what_was_erased_is_not_shown_and_breaks_no_page(sign_in: SignIn) -> None:
+def test_what_is_no_longer_kept_is_not_shown_and_breaks_no_page(sign_in: SignIn) -> None:
     gate = factories.gate(note="private")
     vault.destroy(gate.effect.run)
     olga = sign_in(factories.person("olga"))
     for name, argument in (("gate", gate.pk), ("run", gate.effect.run.ref), ("effect", gate.effect.key)):
         page = olga.get(reverse(name, args=[argument]))
         assert page.status_code == 200 and "private" not in page.content.decode()
-    assert "has been erased" in olga.get(reverse("gate", args=[gate.pk])).content.decode()
+    assert "(no longer kept)" in olga.get(reverse("gate", args=[gate.pk])).content.decode()
 
 
 @pytest.mark.parametrize(

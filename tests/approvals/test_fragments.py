@@ -87,11 +87,11 @@ def test_a_part_of_too_many_names_is_told_in_words(reader: Client, monkeypatch: 
     ]
 
 
-def test_a_name_is_gone_once_the_last_run_is_erased_that_knows_it(reader: Client) -> None:
+def test_a_name_is_gone_once_the_last_run_is_that_knows_it(reader: Client) -> None:
     first, second = paid("anna@example.org", "anna@example.org")
     indexing.catch_up(30)
     vault.destroy(first.run)
-    gone = f"(erased on {moments.day(db_now())})"
+    gone = f"(no longer kept since {moments.day(db_now())})"
     assert found(reader, "order:*anna*") == [gone, "anna@example.org"]
     vault.destroy(second.run)
     assert not SubjectName.objects.exists()

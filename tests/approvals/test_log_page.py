@@ -191,7 +191,7 @@ def test_it_takes_as_many_queries_for_many_acts_as_for_few_and_fifteen_at_most(
     assert max(counted) <= MOST
 
 
-def test_words_that_were_erased_are_said_to_be(rita: Client) -> None:
+def test_words_that_nobody_can_read_any_more_are_said_to_be(rita: Client) -> None:
     gate = decided()
     alice = User.objects.get(username="alice")
     with acts.acting("ada", "she is ill"):
@@ -199,7 +199,7 @@ def test_words_that_were_erased_are_said_to_be(rita: Client) -> None:
     vault.destroy(Run.objects.get(pk=gate.effect.run_id))
     vault.forget(acts.person(alice.pk))
     said = {row["kind"]: row["said"] for row in listed(rita)}
-    assert (said["rejected"], said["person changed"]) == ("(erased)", "(erased)")
+    assert (said["rejected"], said["person changed"]) == ("(no longer kept)", "(erased)")
 
 
 def test_what_people_say_is_inert_on_the_page(rita: Client) -> None:

@@ -183,7 +183,7 @@ def test_a_file_is_for_auditors_and_admins_alone(vendor: Vendor) -> None:
     assert "Take it as a file" not in client("alice").get(address("effect", effect.key)).content.decode()
 
 
-def test_what_is_erased_says_so_on_the_page_and_in_the_file(vendor: Vendor) -> None:
+def test_what_is_no_longer_kept_says_so_on_the_page_and_in_the_file(vendor: Vendor) -> None:
     first, second = about_8812(vendor, 2)
     effect = edited(vendor)
     for one in (first, second, effect):
@@ -195,8 +195,8 @@ def test_what_is_erased_says_so_on_the_page_and_in_the_file(vendor: Vendor) -> N
             word = re.compile(rf"(?<![0-9a-f]){gone}(?![0-9a-fZ])")
             assert not word.search(text), (kind, gone)
             assert not word.search(json.dumps(file)), (kind, gone)
-        assert "(erased)" in text
-        assert {json.dumps(case["payload"]) for case in file["effects"]} == {'"(erased)"'}
+        assert "(no longer kept)" in text
+        assert {json.dumps(case["payload"]) for case in file["effects"]} == {'"(no longer kept)"'}
         assert all(case["amount"] and case["receipt"] for case in file["effects"])
 
 

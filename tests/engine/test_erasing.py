@@ -98,6 +98,7 @@ def test_a_part_of_the_name_finds_nothing_and_the_whole_name_says_when_and_why(v
     done = Erasure.objects.get().done_at
     assert done is not None and told == f"erased on {moments.day(done)}, the person asked for it"
     assert told in whole.content.decode()
+    assert f"(erased on {moments.day(done)})" in whole.content.decode()
 
 
 def test_its_pages_say_when_and_why_in_place_of_the_data_and_offer_no_act(vendor: Vendor) -> None:

@@ -130,6 +130,7 @@ def test_what_is_written_about_a_hold_stands_nowhere_in_clear() -> None:
     [
         "DELETE FROM durable_legalhold",
         "TRUNCATE durable_legalhold CASCADE",
+        "UPDATE durable_legalhold SET zone = 'Pacific/Auckland'",
         "UPDATE durable_legalhold SET hash = 'x', scope = 'subject', run_id = NULL",
         "UPDATE durable_legalhold SET lifted_at = NULL, lifted_by = '' WHERE lifted_at IS NOT NULL",
     ],
