@@ -40,7 +40,6 @@ class WordsField(forms.CharField):
         super().__init__(strip=False, required=False, max_length=MAX_WORDS, **options)
 
     def to_python(self, value: Any) -> str:
-        """What was typed, each line break as LF; empty for nothing."""
         return plain_lines(super().to_python(value) or "")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = ("durable", "approvals", "standin", "local")
 #: Django and pytest say what these are for: their names are not ours.
-OF_FRAMEWORKS = {"Meta", "Command", "add_arguments", "pytest_addoption", "pytest_unconfigure"}
+OF_FRAMEWORKS = {"Meta", "Command", "add_arguments", "to_python", "pytest_addoption", "pytest_unconfigure"}
 BASES_OF_FRAMEWORKS = {"AppConfig"}
 
 Named = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
