@@ -64,6 +64,7 @@ def record(
         if needed is not None:
             open_gate(run, effect, needed)
             draining.check(run.ref)
+    claim.unbilled = None  # a transaction that was undone has not taken it along
     return Recorded(effect, Sending(since, within(claim, ask).total_seconds()) if draft.send else None)
 
 
