@@ -195,14 +195,17 @@ def _let_out(claim: Claim, effect: Effect, decided: Ask, ask: Ask) -> Effect:
             claim,
             effect,
             decided,
-            f"what it rests on can't be read any more: {quoted(error.message, LONGEST_ANSWER)}",
+            "what it rests on can't be read any more",
+            private=quoted(error.message, LONGEST_ANSWER),
         )
     except VendorError:
         outcome.looked(claim, effect, "facts can't be read")
         wait_for(effect, max(pause(effect.looks), 2 * SHORT), "read the facts again")
         return effect
     if changed is not None:
-        return rounds.reopen(claim, effect, decided, changed.sentence, facts=changed.now)
+        return rounds.reopen(
+            claim, effect, decided, changed.sentence, private=changed.moved, facts=changed.now
+        )
     released = ledger.release(claim, effect, decided)
     if released.sending is None:
         return rounds.reopen(claim, effect, decided, released.refused)

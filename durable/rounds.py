@@ -31,9 +31,10 @@ from durable.vendor import Call
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Facts that no longer hold: what changed, in words, and all facts as they are now."""
+    """Facts that no longer hold: a `sentence` that names none of them, what has `moved`, and all as they are `now`."""
 
     sentence: str
+    moved: str
     now: Mapping[str, Any]
 
 
@@ -69,14 +70,14 @@ def changed_facts(effect: Effect, ask: Ask, run_ref: str) -> Changed | None:
         return None
     now = read_facts(ask, effect.key, run_ref)
     if effect.facts is None:
-        return Changed("what it rests on had not been read when people were asked", now)
+        return Changed("what it rests on had not been read when people were asked", "", now)
     before: dict[str, Any] = vault.read(effect.facts)
     moved = [
         f"{name} was {quoted(str(before.get(name)))}, is {quoted(str(now.get(name)))}"
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name)
     ]
-    return Changed(f"what it rests on has changed: {'; '.join(moved)}", now) if moved else None
+    return Changed("what it rests on has changed", "; ".join(moved), now) if moved else None
 
 
 def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
@@ -113,9 +114,19 @@ def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
 
 
 def reopen(
-    claim: Claim, effect: Effect, decided: Ask, sentence: str, *, facts: Mapping[str, Any] | None = None
+    claim: Claim,
+    effect: Effect,
+    decided: Ask,
+    sentence: str,
+    *,
+    private: str = "",
+    facts: Mapping[str, Any] | None = None,
 ) -> Effect:
-    """Ask people again about the same payload, because their yes no longer carries it; `sentence` says why."""
+    """Ask people again about the same payload, because their yes no longer carries it; `sentence` says why.
+
+    It stands on the gate in clear, so it names no fact and quotes no vendor: what does is `private`, and goes with the
+    sentence into the event of the new round, sealed.
+    """
     with committing("round"):
         run = hold_claim(claim)
         effect = lock_effect(run, effect.pk)
@@ -129,7 +140,7 @@ def reopen(
             needed,
             asked=False,
             actor=claim.actor,
-            words=sentence,
+            words=f"{sentence}: {private}" if private else sentence,
             facts=sealed,
         )
     effect.refresh_from_db()
