@@ -102,9 +102,9 @@ def facts_at_drafting(run: Run, ask: Ask, older: Effect | None) -> Mapping[str, 
     """Read the tool's facts if people are going to be asked: they are shown, and must still hold at release."""
     if ask.recheck is None:
         return None
-    link = older.link + 1 if older else 1
-    if gating.requirement(run, ask, link=link) is None:
+    if gating.requirement(run, ask, older=older) is None:
         return None
+    link = older.link + 1 if older else 1
     return rounds.read_facts(ask, ledger.key_of(run.ref, ask.place, link), run.ref)
 
 

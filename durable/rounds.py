@@ -84,7 +84,7 @@ def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
     """Supersede what was recorded and never sent with what the step asks for now; gated again as its facts demand."""
     facts = None
     run = Run.objects.select_related("parent").get(pk=claim.run_id)
-    if ask.recheck is not None and gating.requirement(run, ask, link=effect.link) is not None:
+    if ask.recheck is not None and gating.requirement(run, ask, older=effect.linked_from) is not None:
         facts = read_facts(ask, effect.key, claim.run_ref)
     with committing("round"):
         run = hold_claim(claim)
@@ -94,7 +94,7 @@ def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
         gating.serialise_once_per(ask.once_per(settings.INTERLOCK_HASH_KEY))
         # Refused when the backup was made: what came after that, under the same key, is not known.
         doubted = forgotten(run) if run.recovery and effect.recorded_at < run.recovery.at else {}
-        needed = None if doubted else gating.requirement(run, ask, link=effect.link)
+        needed = None if doubted else gating.requirement(run, ask, older=effect.linked_from)
         payload = vault.seal(run.pk, claim.seal_key, ask.payload)
         _open(
             run,
@@ -169,7 +169,7 @@ def edit(
         raise Conflict(f"{effect.key}: the edit changes nothing; approve or reject it")
     reason = f"edited by {actor}"
     gating.serialise_once_per(ask.once_per(settings.INTERLOCK_HASH_KEY))
-    needed = gating.requirement(run, ask, link=effect.link) or gatekeeper().for_class(
+    needed = gating.requirement(run, ask, older=effect.linked_from) or gatekeeper().for_class(
         gating.question(run, ask), reason
     )
     payload = vault.seal(run.pk, vault.open_key(run.pk, run.ref), ask.payload)

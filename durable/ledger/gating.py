@@ -46,11 +46,14 @@ def question(run: Run, ask: Ask) -> Question:
     )
 
 
-def requirement(run: Run, ask: Ask, *, link: int = 1) -> Requirement | None:
-    """Return why and how people must be asked, or None where the effect may leave on its own."""
+def requirement(run: Run, ask: Ask, *, older: Effect | None = None) -> Requirement | None:
+    """Return why and how people must be asked, or None where the effect may leave on its own.
+
+    `older` is the effect that it takes the place of, to whose key its own is linked.
+    """
     asked = question(run, ask)
     keeper = gatekeeper()
-    reasons = [why for why in (_linked(link), _kinship(run, ask), _class(ask), _once(run, ask)) if why]
+    reasons = [why for why in (_linked(older), _kinship(run, ask), _class(ask), _once(run, ask)) if why]
     if reasons:
         return keeper.for_class(asked, "; ".join(reasons))
     return None if ask.undo_of is not None else keeper.requirement(asked)
@@ -102,8 +105,15 @@ def acted_meanwhile(effect: Effect) -> Effect | None:
     return same.filter(first_sent_at__gt=opened_at).select_related("run").order_by("-id").first()
 
 
-def _linked(link: int) -> str:
-    return "a person said that the earlier act under the older key never happened" if link > 1 else ""
+def _linked(older: Effect | None) -> str:
+    """What became of the effect whose place is taken, as its row tells it. No word is put into a person's mouth."""
+    if older is None:
+        return ""
+    if older.failure:
+        return "the vendor refused the earlier act under the older key, and a person lets it be asked again"
+    if older.words_id is not None:
+        return "the earlier act under the older key was withdrawn, after a request that certainly did nothing"
+    return "a person said that the earlier act under the older key never happened"
 
 
 def _kinship(run: Run, ask: Ask) -> str:

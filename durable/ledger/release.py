@@ -96,7 +96,7 @@ def _refused(run: Run, effect: Effect, ask: Ask) -> str:
         return why_not
     if effect.approved_round is None and never_left(effect):
         # Nobody was asked when it was recorded; class and policy may ask for people by now.
-        needed = gating.requirement(run, ask, link=effect.link)
+        needed = gating.requirement(run, ask, older=effect.linked_from)
         if needed is not None:
             return needed.reason
     if effect.state == EffectState.APPROVED and not effect.sends:

@@ -87,7 +87,7 @@ class Guard(Enum):
     )
     LINK_GATED = Facts(
         "what is asked again under a linked key is gated, whoever answered",
-        "durable.ledger.gating.requirement: _linked(link)",
+        "durable.ledger.gating.requirement: _linked(older)",
     )
     # Stops
     CANCEL = Facts(

@@ -118,7 +118,7 @@ EFFECTS: tuple[Mutant, ...] = (
         suites.VERDICTS,
         suites.JUDGED,
     ),
-    mutant("LINK_GATED", "durable/ledger/gating.py", "(_linked(link), ", "(", suites.VERDICTS),
+    mutant("LINK_GATED", "durable/ledger/gating.py", "(_linked(older), ", "(", suites.VERDICTS),
 )
 
 WAY_BACK: tuple[Mutant, ...] = (
