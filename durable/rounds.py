@@ -91,7 +91,7 @@ def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
         effect = lock_effect(run, effect.pk)
         if effect.sends:
             raise Conflict(f"{effect.key} has been sent; its payload is bound")
-        gating.serialise_once_per(ask.once_per(settings.INTERLOCK_HASH_KEY))
+        gating.serialise(run, ask.once_per(settings.INTERLOCK_HASH_KEY))
         # Refused when the backup was made: what came after that, under the same key, is not known.
         doubted = forgotten(run) if run.recovery and effect.recorded_at < run.recovery.at else {}
         needed = None if doubted else gating.requirement(run, ask, older=effect.linked_from)

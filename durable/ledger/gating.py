@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from durable.gatekeeper import Question, Requirement, gatekeeper
 from durable.ledger.ask import Ask
-from durable.ledger.places import Place, inherited
+from durable.ledger.places import Place, inherited, of_kin
 from durable.models import Effect, Run, Wait
 from durable.states import EffectClass, EffectState, WaitKind
 
@@ -68,13 +68,28 @@ def asked_again(run: Run, ask: Ask, reason: str) -> Requirement:
     return gatekeeper().for_class(question(run, ask), "; ".join(reasons))
 
 
+def serialise(run: Run, once_per: str) -> None:
+    """Make runs of one budget, and those that want the same business act, queue until the caller's transaction ends.
+
+    So the second sees what the first has recorded: at the same place, of the same act, and of the sum of their money.
+    """
+    if run.has_kin:
+        _queue_for(f"budget {run.budget_id}")
+    if once_per:
+        serialise_once_per(once_per)
+
+
 def serialise_once_per(once_per: str) -> None:
     """Make runs that want the same business act queue until the caller's transaction ends: the second sees
     the first.
     """
     if once_per:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [once_per])
+        _queue_for(once_per)
+
+
+def _queue_for(name: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
 
 
 def earlier(once_per: str, *, run: Run, place: Place) -> Effect | None:
@@ -117,9 +132,14 @@ def _linked(older: Effect | None) -> str:
 
 
 def _kinship(run: Run, ask: Ask) -> str:
-    if run.parent_id is None or ask.undo_of is not None or inherited(run, ask.place) is None:
+    if ask.undo_of is not None or not run.has_kin:
         return ""
-    return "the run that this one was forked from acted otherwise at this place"
+    if inherited(run, ask.place) is not None:
+        return "the run that this one was forked from acted otherwise at this place"
+    twin = of_kin(run, ask.place)
+    if twin is None:
+        return ""
+    return f"{twin.run.ref}, a fork of the same line, has asked at this place already: {twin.key} is {twin.state}"
 
 
 def _class(ask: Ask) -> str:

@@ -49,12 +49,14 @@ def record(
     once_per = ask.once_per(settings.INTERLOCK_HASH_KEY)
     # What may be forgotten is looked up first, and people are asked once nothing of it is found.
     doubted = forgotten(run)
-    needed = None if doubted or once_per else gating.requirement(run, ask, older=older)
+    # What others may record at this moment is asked about once they can't any more.
+    alone = not (once_per or run.has_kin)
+    needed = gating.requirement(run, ask, older=older) if alone and not doubted else None
     beat = "intent" if ask.undo_of is None else "undo"
-    with stating(beat) if needed is None and not once_per else committing(beat):
-        if once_per:
+    with stating(beat) if alone and needed is None else committing(beat):
+        if not alone:
             hold_claim(claim)
-            gating.serialise_once_per(once_per)
+            gating.serialise(run, once_per)
             needed = None if doubted else gating.requirement(run, ask, older=older)
         draft = Draft(ask, once_per, older, doubted, needed, send=send and not (needed or doubted))
         since = clock.elapsed()

@@ -183,7 +183,7 @@ class Guard(Enum):
     )
     ONCE_QUEUE = Facts(
         "two runs that want the same business act queue: the second sees the first",
-        "durable.ledger.record.record: serialise_once_per",
+        "durable.ledger.record.record: gating.serialise(run, once_per)",
     )
     # Forks and restores
     FORK_BLOCKED = Facts(

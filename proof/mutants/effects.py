@@ -186,7 +186,7 @@ MONEY: tuple[Mutant, ...] = (
     mutant(
         "ONCE_QUEUE",
         "durable/ledger/record.py",
-        "            gating.serialise_once_per(once_per)\n",
+        "            gating.serialise(run, once_per)\n",
         "",
         suites.ONCE,
     ),
