@@ -1,8 +1,8 @@
 """Having a person's data erased from the console or a shell: the engine erases runs, the console what it keeps itself.
 
-Saved views and queries of acts on many may hold a name, and so may what people wrote in the log about either: whatever
-names the person goes in the commit by which the erasure becomes due: that of the second person who asks for the same,
-where it takes two.
+Saved views and queries of acts on many may hold a name, and so may what people wrote in the log about either, or as the
+reason of a stop order: whatever names the person goes in the commit by which the erasure becomes due: that of the
+second person who asks for the same, where it takes two.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.db.models import Q
 from approvals.exports import orders
 from approvals.models import BulkAct, Export, RunView
 from approvals.states import UNDER_WAY_VALUES, ExportState
-from durable import acts, concerned, erasure_orders, holds, vault
+from durable import acts, concerned, erasure_orders, holds, stops, vault
 from durable.concerned import Called
 from durable.errors import InterlockError
 from durable.models import ActWords, Erasure
@@ -96,7 +96,12 @@ def _forget(called: Sequence[Called], said: Sequence[int], actor: str) -> None:
         BulkAct.objects.filter(reason__icontains=text).update(reason="(erased)")
     for event in said:
         vault.forget_words(event)
-    holds.forget(lambda words: any(concerned.stands_in(one, words) for one in called))
+
+    def names(words: str) -> bool:
+        return any(concerned.stands_in(one, words) for one in called)
+
+    holds.forget(names)
+    stops.forget(names)
     _drop_files(actor)
 
 

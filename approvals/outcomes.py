@@ -79,9 +79,6 @@ def lost(person: User, gate: Gate, verdict: Verdict, over: str = "") -> Conflict
         who = "you" if decision.person_id == person.pk else name(decision.person)
         verb = PAST[Verdict(decision.verdict)]
         return Decided(f"Nothing was recorded: it was already {verb} by {who} at {moment(decision.at)}.")
-    if decision is not None and decision.verdict == Verdict.APPROVE and gate.state == GateState.EXPIRED:
-        yes = f"the approval by {name(decision.person)} at {moment(decision.at)} was not used in time"
-        return Decided(f"Nothing was recorded: {yes}, and expired. It was not executed.")
     return Decided(
         f"Nothing was recorded: {over if over and GateState(gate.state) in LIVE else _over(gate)}."
     )

@@ -223,6 +223,7 @@ def _fork(scene: Scene) -> list[str]:
         lines.append("If it asks for the same at the same place, it gets the receipt that is there:")
         lines += _each(applied, lambda row: f"Not repeated: {name(row)}.")
         lines.append("What it asks for otherwise at such a place goes to people first.")
+    lines.append("Where another fork of it has asked for something before, people are asked first.")
     lines.append("Model calls after the checkpoint are made again, and their tokens spent again.")
     lines.append("It draws on what is left of this run's budget; nothing is reset.")
     return lines

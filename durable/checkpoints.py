@@ -96,9 +96,10 @@ def take_up(claim: Claim) -> Loaded:
     """Read what the worker of a run needs to go on, in one statement."""
     row = answer(LOAD, {"run": claim.run_id})
     assert row is not None
-    over, *rest, older = row
+    over, kin, *rest, older = row
     run, budget = made(Run, rest[:_RUN]), made(Budget, rest[_RUN:_BUDGET])
     run.budget = budget
+    vars(run).update(has_kin=kin)
     newest = None if rest[_BUDGET] is None else made(Checkpoint, rest[_BUDGET:])
     if newest is not None and older is not None:
         newest.state = json.loads(older)

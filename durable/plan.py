@@ -36,8 +36,8 @@ STEP_NAME_LIMIT = 100
 
 @dataclass(frozen=True, slots=True)
 class StepFacts:
-    """How a step is executed: executions that may fail or crash before a person is asked, the time that one may
-    take, the pause after the first failure (doubling), and the names that it had before."""
+    """How a step is executed: how often again after a failure or a crash before a person is asked, the time that one
+    execution may take, the pause after the first failure (doubling), and the names that it had before."""
 
     retries: int = 3
     timeout: timedelta = timedelta(minutes=5)

@@ -102,9 +102,9 @@ def facts_at_drafting(run: Run, ask: Ask, older: Effect | None) -> Mapping[str, 
     """Read the tool's facts if people are going to be asked: they are shown, and must still hold at release."""
     if ask.recheck is None:
         return None
-    link = older.link + 1 if older else 1
-    if gating.requirement(run, ask, link=link) is None:
+    if gating.requirement(run, ask, older=older) is None:
         return None
+    link = older.link + 1 if older else 1
     return rounds.read_facts(ask, ledger.key_of(run.ref, ask.place, link), run.ref)
 
 
@@ -199,7 +199,9 @@ def _let_out(claim: Claim, effect: Effect, decided: Ask) -> Effect:
         wait_for(effect, max(pause(effect.looks), 2 * SHORT), "read the facts again")
         return effect
     if changed is not None:
-        return rounds.reopen(claim, effect, decided, changed.sentence, facts=changed.now)
+        return rounds.reopen(
+            claim, effect, decided, changed.sentence, private=changed.moved, facts=changed.now
+        )
     released = ledger.release(claim, effect, decided)
     if released.sending is None:
         return rounds.reopen(claim, effect, decided, released.refused)
@@ -208,7 +210,7 @@ def _let_out(claim: Claim, effect: Effect, decided: Ask) -> Effect:
 
 def _unreadable(claim: Claim, effect: Effect, decided: Ask, error: VendorError) -> Effect:
     said = quoted(error.message if isinstance(error, VendorRefused) else str(error), LONGEST_ANSWER)
-    return rounds.reopen(claim, effect, decided, f"what it rests on can't be read any more: {said}")
+    return rounds.reopen(claim, effect, decided, "what it rests on can't be read any more", private=said)
 
 
 def _pending(claim: Claim, effect: Effect, decided: Ask) -> Effect:

@@ -32,9 +32,10 @@ from durable.vendor import Call
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Facts that no longer hold: what changed, in words, and all facts as they are now."""
+    """Facts that no longer hold: a `sentence` that names none of them, what has `moved`, and all as they are `now`."""
 
     sentence: str
+    moved: str
     now: Mapping[str, Any]
 
 
@@ -70,14 +71,14 @@ def changed_facts(effect: Effect, ask: Ask, run_ref: str) -> Changed | None:
         return None
     now = read_facts(ask, effect.key, run_ref)
     if effect.facts is None:
-        return Changed("what it rests on had not been read when people were asked", now)
+        return Changed("what it rests on had not been read when people were asked", "", now)
     before: dict[str, Any] = vault.read(effect.facts)
     moved = [
         f"{name} was {quoted(str(before.get(name)))}, is {quoted(str(now.get(name)))}"
         for name in sorted({*before, *now})
         if before.get(name) != now.get(name)
     ]
-    return Changed(f"what it rests on has changed: {'; '.join(moved)}", now) if moved else None
+    return Changed("what it rests on has changed", "; ".join(moved), now) if moved else None
 
 
 def waited_long(effect: Effect) -> bool:
@@ -90,17 +91,17 @@ def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
     """Supersede what was recorded and never sent with what the step asks for now; gated again as its facts demand."""
     facts = None
     run = Run.objects.select_related("parent").get(pk=claim.run_id)
-    if ask.recheck is not None and gating.requirement(run, ask, link=effect.link) is not None:
+    if ask.recheck is not None and gating.requirement(run, ask, older=effect.linked_from) is not None:
         facts = read_facts(ask, effect.key, claim.run_ref)
     with committing("round"):
         run = hold_claim(claim)
         effect = lock_effect(run, effect.pk)
         if effect.sends:
             raise Conflict(f"{effect.key} has been sent; its payload is bound")
-        gating.serialise_once_per(ask.once_per(settings.INTERLOCK_HASH_KEY))
+        gating.serialise(run, ask.once_per(settings.INTERLOCK_HASH_KEY))
         # Refused when the backup was made: what came after that, under the same key, is not known.
         doubted = forgotten(run) if run.recovery and effect.recorded_at < run.recovery.at else {}
-        needed = None if doubted else gating.requirement(run, ask, link=effect.link)
+        needed = None if doubted else gating.requirement(run, ask, older=effect.linked_from)
         payload = vault.seal(run.pk, claim.seal_key, ask.payload)
         _open(
             run,
@@ -120,9 +121,19 @@ def replace(claim: Claim, effect: Effect, ask: Ask) -> Effect:
 
 
 def reopen(
-    claim: Claim, effect: Effect, decided: Ask, sentence: str, *, facts: Mapping[str, Any] | None = None
+    claim: Claim,
+    effect: Effect,
+    decided: Ask,
+    sentence: str,
+    *,
+    private: str = "",
+    facts: Mapping[str, Any] | None = None,
 ) -> Effect:
-    """Ask people again about the same payload, because their yes no longer carries it; `sentence` says why."""
+    """Ask people again about the same payload, because their yes no longer carries it; `sentence` says why.
+
+    It stands on the gate in clear, so it names no fact and quotes no vendor: what does is `private`, and goes with the
+    sentence into the event of the new round, sealed.
+    """
     with committing("round"):
         run = hold_claim(claim)
         effect = lock_effect(run, effect.pk)
@@ -136,7 +147,7 @@ def reopen(
             needed,
             asked=False,
             actor=claim.actor,
-            words=sentence,
+            words=f"{sentence}: {private}" if private else sentence,
             facts=sealed,
         )
     effect.refresh_from_db()
@@ -168,7 +179,7 @@ def edit(
         raise Conflict(f"{effect.key}: the edit changes nothing; approve or reject it")
     reason = f"edited by {actor}"
     gating.serialise_once_per(ask.once_per(settings.INTERLOCK_HASH_KEY))
-    needed = gating.requirement(run, ask, link=effect.link) or gatekeeper().for_class(
+    needed = gating.requirement(run, ask, older=effect.linked_from) or gatekeeper().for_class(
         gating.question(run, ask), reason
     )
     payload = vault.seal(run.pk, vault.open_key(run.pk, run.ref), ask.payload)

@@ -89,7 +89,7 @@ OPEN = frozenset({E.GATED, E.APPROVED, E.PENDING, E.IN_DOUBT})
 _NEW_ROUND = frozenset({E.GATED, E.PENDING})
 EFFECT_MOVES: dict[EffectState, frozenset[EffectState]] = {
     E.GATED: frozenset({E.APPROVED, E.REJECTED, E.EXPIRED, E.WITHDRAWN}) | _NEW_ROUND,
-    E.APPROVED: frozenset({E.PENDING, E.GATED, E.WITHDRAWN, E.EXPIRED}),
+    E.APPROVED: frozenset({E.PENDING, E.GATED, E.WITHDRAWN}),
     E.PENDING: frozenset({E.PENDING, E.GATED, E.IN_DOUBT, E.APPLIED, E.FAILED, E.WITHDRAWN}),
     E.IN_DOUBT: frozenset({E.PENDING, E.APPLIED, E.WITHDRAWN}),
     E.APPLIED: frozenset(),

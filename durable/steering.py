@@ -52,7 +52,8 @@ class Beginning:
 def retry(run_ref: str, *, actor: str, reason: str, seen: str | None = None) -> None:
     """Execute the run's step again, keys and checkpoints kept: for a run that is stuck, or has failed.
 
-    Raises Conflict for any other run, and while an effect of it is in doubt: that needs a verdict first.
+    Raises Conflict for any other run, one that waits for nothing but a verdict among them. An effect in doubt stays so:
+    the step stops at it again.
     """
     check_actor(actor, reason)
     with committing("command"):

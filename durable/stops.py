@@ -5,6 +5,8 @@ An order is read by every release check, so it works with the broker down: a run
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.db import IntegrityError
 from django.db.models import BigIntegerField, Exists, OuterRef, QuerySet
 from django.db.models.fields.json import KeyTextTransform
@@ -13,13 +15,15 @@ from django.db.models.functions import Cast
 from durable import acts, journal, waits
 from durable.beats import committing
 from durable.errors import Conflict, Invalid
-from durable.models import Stop, Wait
+from durable.models import Recovery, Stop, Wait
 from durable.models.fields import Clock
 from durable.runs import check_actor
 from durable.states import ActKind, EventKind, WaitKind, WaitState
 from durable.transitions import lock_run
 
 SCOPES = ("all", "agent", "tool")
+#: In place of a reason that named somebody whose data was erased.
+FORGOTTEN = "(erased)"
 
 
 def order(scope: str, name: str = "", *, actor: str, reason: str) -> Stop:
@@ -41,6 +45,17 @@ def placed(scope: str, name: str, *, actor: str, reason: str) -> Stop:
     made = Stop.objects.create(scope=scope, name=name, actor=actor, reason=reason)
     _log(ActKind.STOP_ORDERED, made, actor, "", "stands", reason)
     return made
+
+
+def forget(names: Callable[[str], bool]) -> None:
+    """Forget why orders were given, and restores begun, where `names` says that the words name somebody who is erased.
+
+    In the caller's transaction. The act in the log has the same words sealed, and loses them on its own.
+    """
+    for model in (Stop, Recovery):
+        for one in model.objects.exclude(reason=FORGOTTEN).order_by("pk"):
+            if names(one.reason):
+                model.objects.filter(pk=one.pk).update(reason=FORGOTTEN)
 
 
 def _log(what: ActKind, stop: Stop, actor: str, before: str, after: str, reason: str) -> None:

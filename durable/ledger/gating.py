@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from durable.gatekeeper import Question, Requirement, gatekeeper
 from durable.ledger.ask import Ask
-from durable.ledger.places import Place, inherited
+from durable.ledger.places import Place, inherited, of_kin
 from durable.models import Effect, Run, Wait
 from durable.states import EffectClass, EffectState, WaitKind
 
@@ -46,11 +46,14 @@ def question(run: Run, ask: Ask) -> Question:
     )
 
 
-def requirement(run: Run, ask: Ask, *, link: int = 1) -> Requirement | None:
-    """Return why and how people must be asked, or None where the effect may leave on its own."""
+def requirement(run: Run, ask: Ask, *, older: Effect | None = None) -> Requirement | None:
+    """Return why and how people must be asked, or None where the effect may leave on its own.
+
+    `older` is the effect that it takes the place of, to whose key its own is linked.
+    """
     asked = question(run, ask)
     keeper = gatekeeper()
-    reasons = [why for why in (_linked(link), _kinship(run, ask), _class(ask), _once(run, ask)) if why]
+    reasons = [why for why in (_linked(older), _kinship(run, ask), _class(ask), _once(run, ask)) if why]
     if reasons:
         return keeper.for_class(asked, "; ".join(reasons))
     return None if ask.undo_of is not None else keeper.requirement(asked)
@@ -65,13 +68,28 @@ def asked_again(run: Run, ask: Ask, reason: str) -> Requirement:
     return gatekeeper().for_class(question(run, ask), "; ".join(reasons))
 
 
+def serialise(run: Run, once_per: str) -> None:
+    """Make runs of one budget, and those that want the same business act, queue until the caller's transaction ends.
+
+    So the second sees what the first has recorded: at the same place, of the same act, and of the sum of their money.
+    """
+    if run.has_kin:
+        _queue_for(f"budget {run.budget_id}")
+    if once_per:
+        serialise_once_per(once_per)
+
+
 def serialise_once_per(once_per: str) -> None:
     """Make runs that want the same business act queue until the caller's transaction ends: the second sees
     the first.
     """
     if once_per:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [once_per])
+        _queue_for(once_per)
+
+
+def _queue_for(name: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
 
 
 def earlier(once_per: str, *, run: Run, place: Place) -> Effect | None:
@@ -105,14 +123,26 @@ def acted_meanwhile(effect: Effect) -> Effect | None:
     return same.filter(since).select_related("run").order_by("-id").first()
 
 
-def _linked(link: int) -> str:
-    return "a person said that the earlier act under the older key never happened" if link > 1 else ""
+def _linked(older: Effect | None) -> str:
+    """What became of the effect whose place is taken, as its row tells it. No word is put into a person's mouth."""
+    if older is None:
+        return ""
+    if older.failure:
+        return "the vendor refused the earlier act under the older key, and a person lets it be asked again"
+    if older.words_id is not None:
+        return "the earlier act under the older key was withdrawn, after a request that certainly did nothing"
+    return "a person said that the earlier act under the older key never happened"
 
 
 def _kinship(run: Run, ask: Ask) -> str:
-    if run.parent_id is None or ask.undo_of is not None or inherited(run, ask.place) is None:
+    if ask.undo_of is not None or not run.has_kin:
         return ""
-    return "the run that this one was forked from acted otherwise at this place"
+    if inherited(run, ask.place) is not None:
+        return "the run that this one was forked from acted otherwise at this place"
+    twin = of_kin(run, ask.place)
+    if twin is None:
+        return ""
+    return f"{twin.run.ref}, a fork of the same line, has asked at this place already: {twin.key} is {twin.state}"
 
 
 def _class(ask: Ask) -> str:

@@ -58,6 +58,7 @@ class Draft:
 def insert(claim: Claim, run: Run, draft: Draft, facts: Mapping[str, Any] | None) -> Effect:
     """Fence, reserve, record and, where the draft says so, release, in one statement. Returns the new effect.
 
+    A model's answer that waits to be on record is, once this is committed: `claim.unbilled` is the caller's to clear.
     Raises LeaseLost, Stopping or BudgetExhausted; then nothing is written.
     """
     values, payload = _values(claim, run, draft, facts)
@@ -65,7 +66,6 @@ def insert(claim: Claim, run: Run, draft: Draft, facts: Mapping[str, Any] | None
     row = answer(INTENT if bill is None else INTENT_AND_BILL, values | Bill.values(bill))
     if row is None:
         raise _why_not(claim, draft)
-    claim.unbilled = None
     effect = Effect.from_db(connection.alias, _NAMES, row)
     effect.run, effect.undo_of, effect.linked_from = run, draft.ask.undo_of, draft.older
     payload.pk = effect.payload_id

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from durable.models import Effect, Run, Sealed
-from durable.models.rows import columns, made
-from durable.sql import answer
+from durable.models.rows import columns, made, parted
+from durable.sql import answer, listed
+from durable.states import OPEN, EffectState
 
 #: What is sealed of an effect; read with it.
 _SEALED = ("payload", "payload_asked", "proof", "facts", "words")
@@ -22,6 +23,23 @@ WHERE e.run_id = %(run)s AND e.step = %(step)s AND e.visit = %(visit)s AND e.ord
   AND e.undo_of_id IS NOT DISTINCT FROM %(undo_of)s
 ORDER BY e.link DESC LIMIT 1
 """
+
+
+#: Of the runs that draw on one budget, whoever has asked at this place before the asking run did.
+_KIN = f"""
+SELECT {columns(Effect, "e")}, {columns(Run, "kin")} FROM durable_run r
+JOIN durable_run kin ON kin.budget_id = r.budget_id AND kin.id <> r.id
+JOIN durable_effect e ON e.run_id = kin.id
+WHERE r.id = %(run)s AND e.step = %(step)s AND e.visit = %(visit)s AND e.ordinal = %(ordinal)s
+  AND e.undo_of_id IS NULL AND e.state IN ({listed({*OPEN, EffectState.APPLIED})})
+  AND NOT EXISTS (
+    SELECT FROM durable_effect own
+    WHERE own.run_id = r.id AND own.step = e.step AND own.visit = e.visit AND own.ordinal = e.ordinal
+      AND own.undo_of_id IS NULL AND own.id < e.id
+  )
+ORDER BY e.id DESC LIMIT 1
+"""
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +101,19 @@ def inherited(run: Run, place: Place) -> Effect | None:
             return found
         parent = parent.parent
     return None
+
+
+def of_kin(run: Run, place: Place) -> Effect | None:
+    """Return the effect that a run of the same budget has at this place, or asks people about, the newest first.
+
+    Runs share a budget where one was forked from the other, or both from a third. What they asked after `run` itself
+    had an effect here does not count: of two, the first one is not held up by the second.
+    """
+    values = {"run": run.pk, "step": place.step, "visit": place.visit, "ordinal": place.ordinal}
+    row = answer(_KIN, values)
+    if row is None:
+        return None
+    its, whose, _ = parted(row, Effect, Run)
+    effect = made(Effect, its)
+    effect.run = made(Run, whose)
+    return effect

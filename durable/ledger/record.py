@@ -42,21 +42,22 @@ def record(
     """Record the intent, reserve its money, and either release it or open its gate, in one commit.
 
     `run` is the claimed run as its worker has read it. `facts` are those that the tool's `recheck` read at drafting;
-    `older` is the effect that a person declared as never happened, to which the new key is linked. Without `send`, and
+    `older` is the effect that is over and did nothing, to which the new key is linked. Without `send`, and
     in a run that came out of a backup, the effect stays pending, to be released by itself. Raises LeaseLost, Stopping,
     HandingBack, BudgetExhausted; then nothing is written.
     """
     once_per = ask.once_per(settings.INTERLOCK_HASH_KEY)
-    link = older.link + 1 if older else 1
     # What may be forgotten is looked up first, and people are asked once nothing of it is found.
     doubted = forgotten(run)
-    needed = None if doubted or once_per else gating.requirement(run, ask, link=link)
+    # What others may record at this moment is asked about once they can't any more.
+    alone = not (once_per or run.has_kin)
+    needed = gating.requirement(run, ask, older=older) if alone and not doubted else None
     beat = "intent" if ask.undo_of is None else "undo"
-    with stating(beat) if needed is None and not once_per else committing(beat):
-        if once_per:
+    with stating(beat) if alone and needed is None else committing(beat):
+        if not alone:
             hold_claim(claim)
-            gating.serialise_once_per(once_per)
-            needed = None if doubted else gating.requirement(run, ask, link=link)
+            gating.serialise(run, once_per)
+            needed = None if doubted else gating.requirement(run, ask, older=older)
         draft = Draft(ask, once_per, older, doubted, needed, send=send and not (needed or doubted))
         since = clock.elapsed()
         draining.check(run.ref)
@@ -64,6 +65,7 @@ def record(
         if needed is not None:
             open_gate(run, effect, needed)
             draining.check(run.ref)
+    claim.unbilled = None  # a transaction that was undone has not taken it along
     return Recorded(effect, Sending(since, within(claim, ask).total_seconds()) if draft.send else None)
 
 

@@ -95,8 +95,9 @@ def _refused(run: Run, effect: Effect, ask: Ask) -> str:
     if why_not:
         return why_not
     if effect.approved_round is None and never_left(effect):
-        # Nobody was asked when it was recorded; class and policy may ask for people by now.
-        needed = gating.requirement(run, ask, link=effect.link)
+        # Nobody was asked when it was recorded; class, policy and what other runs did may ask for people by now.
+        gating.serialise(run, effect.once_per)
+        needed = gating.requirement(run, ask, older=effect.linked_from)
         if needed is not None:
             return needed.reason
     if effect.approved_round is not None and never_left(effect):

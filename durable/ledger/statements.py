@@ -5,7 +5,8 @@ hold at that moment stands in its WHEREs, and where it does not hold nothing is 
 is for the caller to find out, at leisure.
 
 Such a statement sees other tables as they were when it began, though it may have waited for the run's row since. So
-what has to be seen as it is after the wait stands on a row that the statement itself locks.
+what has to be seen as it is after the wait stands on a row that the statement itself locks, or is asked of a function
+that looks anew: `durable_stopped`, once the row is locked, knows of a stop order that was given meanwhile.
 """
 
 from __future__ import annotations
@@ -24,11 +25,7 @@ WITH fenced AS (
     RETURNING r.id, r.ref, r.agent, r.budget_id
 ), clear AS (
     SELECT f.* FROM fenced f
-    WHERE NOT EXISTS (
-        SELECT FROM durable_stop s
-        WHERE s.lifted_at IS NULL AND (s.scope = 'all' OR s.scope = 'agent' AND s.name = f.agent
-                                       OR s.scope = 'tool' AND s.name = %(tool)s)
-    ) AND (%(undo_of)s::bigint IS NOT NULL OR NOT EXISTS (
+    WHERE NOT durable_stopped(f.agent, %(tool)s) AND (%(undo_of)s::bigint IS NOT NULL OR NOT EXISTS (
         SELECT FROM durable_budget b WHERE b.id = f.budget_id AND b.deadline <= clock_timestamp()
     ))
 ), reserved AS (

@@ -48,7 +48,7 @@ class Effect(models.Model):
     `digest_asked` is what the step asked for, `digest` what people let out (they differ after an edit). `open_sends`
     counts requests whose fate is unknown. `facts` is what held when it was drafted, `said` what the agent said in the
     asking step, unproven, `words` what a reviewer wrote. Amounts are minor units. `link` counts keys linked to an older
-    one: a person said that the older one never happened. `reason` is the argument that its tool declares as saying why:
+    one that is over and did nothing. `reason` is the argument that its tool declares as saying why:
     one of few words. `forgotten_since` is set while a request of it since then may have been forgotten by a restore
     from a backup: it is looked up before anything is sent.
     """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from django.db import models
 from django.db.models import Q
 
@@ -177,6 +179,11 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.ref
+
+    @cached_property
+    def has_kin(self) -> bool:
+        """Whether other runs draw on its budget: it is a fork, or has forks. None is added while a worker holds it."""
+        return self.parent_id is not None or self.forks.exists()
 
 
 class Attempt(models.Model):

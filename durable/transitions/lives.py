@@ -113,8 +113,9 @@ ORDER BY w.id DESC LIMIT 1
 """
 
 LOAD = f"""
-SELECT coalesce(b.deadline <= clock_timestamp(), false), {columns(Run, "r")}, {columns(Budget, "b")},
-       {columns(Checkpoint, "c")}, older.state
+SELECT coalesce(b.deadline <= clock_timestamp(), false),
+       r.parent_id IS NOT NULL OR EXISTS (SELECT FROM durable_run f WHERE f.parent_id = r.id),
+       {columns(Run, "r")}, {columns(Budget, "b")}, {columns(Checkpoint, "c")}, older.state
 FROM durable_run r JOIN durable_budget b ON b.id = r.budget_id
 LEFT JOIN durable_checkpoint c ON c.run_id = r.id AND c.version = r.version
 LEFT JOIN durable_checkpoint older ON c.state IS NULL AND older.run_id = r.id AND older.version = c.state_version

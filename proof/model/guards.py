@@ -87,7 +87,7 @@ class Guard(Enum):
     )
     LINK_GATED = Facts(
         "what is asked again under a linked key is gated, whoever answered",
-        "durable.ledger.gating.requirement: _linked(link)",
+        "durable.ledger.gating.requirement: _linked(older)",
     )
     # Stops
     CANCEL = Facts(
@@ -183,7 +183,7 @@ class Guard(Enum):
     )
     ONCE_QUEUE = Facts(
         "two runs that want the same business act queue: the second sees the first",
-        "durable.ledger.record.record: serialise_once_per",
+        "durable.ledger.record.record: gating.serialise(run, once_per)",
     )
     # Forks and restores
     FORK_BLOCKED = Facts(

@@ -118,7 +118,7 @@ EFFECTS: tuple[Mutant, ...] = (
         suites.VERDICTS,
         suites.JUDGED,
     ),
-    mutant("LINK_GATED", "durable/ledger/gating.py", "(_linked(link), ", "(", suites.VERDICTS),
+    mutant("LINK_GATED", "durable/ledger/gating.py", "(_linked(older), ", "(", suites.VERDICTS),
 )
 
 WAY_BACK: tuple[Mutant, ...] = (
@@ -186,7 +186,7 @@ MONEY: tuple[Mutant, ...] = (
     mutant(
         "ONCE_QUEUE",
         "durable/ledger/record.py",
-        "            gating.serialise_once_per(once_per)\n",
+        "            gating.serialise(run, once_per)\n",
         "",
         suites.ONCE,
     ),

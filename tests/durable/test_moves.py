@@ -23,6 +23,15 @@ def test_a_move_that_is_not_legal_is_refused() -> None:
 
 
 @pytest.mark.django_db
+def test_what_is_approved_does_not_expire_but_is_asked_about_again() -> None:
+    effect = factories.gate().effect
+    move_effect(effect, EffectState.APPROVED)
+    with pytest.raises(Conflict, match="it cannot become expired"):
+        move_effect(effect, EffectState.EXPIRED)
+    move_effect(effect, EffectState.GATED)
+
+
+@pytest.mark.django_db
 def test_a_move_from_a_state_that_is_over_is_refused() -> None:
     effect = factories.gate().effect
     move_run(Run.objects.get(pk=effect.run_id), RunState.QUEUED)

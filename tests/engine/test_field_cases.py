@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from durable import recovery, retention
+from durable import journal, recovery, retention, vault
 from durable.models import Run
 from tests.engine import desk, people, tools
 from tests.vendors import Vendor
@@ -38,7 +38,9 @@ def test_of_two_refunds_of_sixty_from_a_hundred_the_second_goes_back_to_people_w
     assert vendor.moved() == SIXTY
     assert desk.effects(first) == {"pay": "applied"} and desk.effects(second) == {"pay": "gated"}
     (gate,) = people.gates(second)
-    assert gate.round == 2 and "left was 100.00, is 40.00" in gate.reason
+    assert gate.round == 2 and gate.reason == "what it rests on has changed"
+    (told,) = [event for event in journal.events(second.ref) if event.kind == "new round"]
+    assert vault.read(told.detail.sealed) == "what it rests on has changed: left was 100.00, is 40.00"
 
 
 def test_a_second_refund_that_the_vendor_refuses_moves_nothing_and_says_what_is_left(vendor: Vendor) -> None:

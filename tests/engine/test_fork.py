@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 
-from durable import journal, retention, runs, steering
-from durable.author import GiveUp, Next, RunContext, step
+from durable import journal, retention, runner, runs, steering
+from durable.author import Budget, GiveUp, Money, Next, RunContext, hours, step
+from durable.context import wish
 from durable.errors import Conflict, NotFound
-from durable.models import Checkpoint, Effect, Run
+from durable.models import Checkpoint, Effect, Purse, Run
 from durable.states import RunState
-from tests.engine import agents, desk
+from tests.engine import agents, desk, people
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 BY: dict[str, Any] = {"actor": "olga", "reason": "because"}
@@ -163,3 +166,113 @@ def test_a_failed_run_is_not_tried_again_beside_its_fork() -> None:
     with pytest.raises(Conflict, match=child.ref):
         steering.retry(parent.ref, **BY)
     assert desk.drive(parent).state == RunState.FAILED
+
+
+# Several of one line
+
+
+@step
+def choose(self: Any, run: RunContext) -> Next:
+    """Go where the state says, by default to `act`."""
+    return getattr(self, run.state.get("to", "act"))
+
+
+@step
+def act(self: Any, run: RunContext) -> Next:
+    """Pay 60."""
+    run.effect(agents.pay, order="1", amount=Decimal(60), currency="EUR")
+    return None
+
+
+@step
+def pay_otherwise(self: Any, run: RunContext) -> Next:
+    """Pay 60 at another place."""
+    run.effect(agents.pay, order="1", amount=Decimal(60), currency="EUR")
+    return None
+
+
+def chooser() -> Run:
+    """A run that is held before its first step."""
+    parent = agents.run_of(choose, act, pay_otherwise, budget=Budget(money=Money(500, "EUR")))
+    runs.hold(parent.ref, **BY)
+    return parent
+
+
+def test_of_two_forks_of_one_parent_the_second_is_gated_where_the_first_has_acted() -> None:
+    parent = chooser()
+    first, second = forked(parent, 1), forked(parent, 1)
+    assert desk.drive(first).state == RunState.COMPLETED
+    assert desk.effects(desk.drive(second)) == {"act": "gated"}
+    [gate] = people.gates(second)
+    assert f"{first.ref}, a fork of the same line, has asked at this place already" in gate.reason
+    assert len(agents.moved) == 1
+    people.say(second)
+    assert desk.drive(second).state == RunState.COMPLETED
+
+
+def test_a_parent_that_goes_on_after_its_fork_was_cancelled_is_gated_where_the_fork_has_acted() -> None:
+    @step
+    def act(self: Any, run: RunContext) -> Next:
+        run.effect(agents.jot, text="1")
+        run.sleep(hours(1))
+        return None
+
+    parent = agents.run_of(act)
+    runs.hold(parent.ref, **BY)
+    fork = desk.drive(forked(parent, 1))
+    runs.cancel(fork.ref, **BY)
+    assert (desk.drive(fork).state, desk.effects(fork)) == (RunState.CANCELLED, {"act": "applied"})
+    runs.release(parent.ref, **BY)
+    assert desk.effects(desk.drive(parent)) == {"act": "gated"}
+
+
+def test_a_fork_that_asked_first_is_not_held_up_by_one_that_asks_after_it() -> None:
+    @step
+    def act(self: Any, run: RunContext) -> Next:
+        run.effects(wish(agents.jot, text="1"), wish(agents.write_letter, to="ada"))
+        return None
+
+    parent = agents.run_of(act)
+    runs.hold(parent.ref, **BY)
+    first, second = forked(parent, 1), forked(parent, 1)
+    assert desk.effects(desk.drive(first)) == {"act": "applied", "act#2": "gated"}
+    assert desk.effects(desk.drive(second)) == {"act": "gated", "act#2": "gated"}
+    people.say(first)
+    assert desk.drive(first).state == RunState.COMPLETED
+
+
+def test_forks_that_pay_at_the_same_moment_do_not_pass_the_threshold_side_by_side() -> None:
+    """The purse is locked, so that the first stands still before its intent, and the second comes to meet it."""
+    parent = chooser()
+    two = [forked(parent, 1), steering.fork(parent.ref, 1, state={"to": "pay_otherwise"}, **BY)]
+    drivers = [threading.Thread(target=_driven, args=[fork.ref]) for fork in two]
+    with transaction.atomic():
+        Purse.objects.select_for_update().get(budget=parent.budget_id)
+        for before, driver in enumerate(drivers):
+            until_waiting(before)
+            driver.start()
+        until_waiting(2)
+    for driver in drivers:
+        driver.join()
+    assert sorted(state for fork in two for state in desk.effects(fork).values()) == ["applied", "gated"]
+    assert len(agents.moved) == 1
+
+
+def _driven(run_ref: str) -> None:
+    runner.drive(run_ref)
+    connection.close()
+
+
+def until_waiting(many: int) -> None:
+    """Until so many sessions stand before a lock."""
+    desk.until(lambda: waiting() >= many)
+
+
+def waiting() -> int:
+    """How many sessions stand before a lock."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")  # a transaction sees what it saw first
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return int(cursor.fetchone()[0])

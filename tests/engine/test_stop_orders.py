@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+from decimal import Decimal
+from typing import Any
+
 import pytest
+from django.db import connection, transaction
 
 from durable import recovery, stops, suspending
+from durable.author import Next, RunContext, step
 from durable.errors import Conflict
 from durable.models import Run, Stop, Wait
 from durable.models.fields import Clock
 from durable.states import RunState
+from durable.transitions import lock_run
 from tests.engine import agents, desk, people, tools
+from tests.together import somebody_waits
 from tests.vendors import Vendor
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
@@ -68,6 +76,39 @@ def test_a_stop_order_that_is_lifted_while_a_run_comes_to_it_does_not_hold_it_fo
         desk.drive(run)
     assert run.state == RunState.QUEUED
     assert desk.drive(run).state == RunState.COMPLETED
+
+
+def test_a_stop_order_that_is_given_while_an_intent_waits_for_the_run_lets_nothing_leave() -> None:
+    locked = threading.Event()
+
+    def stand_still(run_ref: str) -> None:
+        """As a page that locks the run, and is slow: meanwhile the order is given."""
+        with transaction.atomic():
+            lock_run(run_ref)
+            locked.set()
+            desk.until(somebody_waits)
+            desk.meanwhile(lambda: orders.append(stops.order("all", actor="olga", reason="it smells")))
+        connection.close()
+
+    @step
+    def act(self: Any, run: RunContext) -> Next:
+        if not orders:
+            slow.append(threading.Thread(target=stand_still, args=[run.ref]))
+            slow[0].start()
+            assert locked.wait(20)
+        run.effect(agents.pay, order="1", amount=Decimal(40), currency="EUR")
+        return None
+
+    orders: list[Stop] = []
+    slow: list[threading.Thread] = []
+    run = desk.drive(agents.run_of(act))
+    slow[0].join()
+    assert run.state == RunState.SUSPENDED
+    assert (agents.asked, desk.effects(run)) == ([], {})
+    assert run.waits.get(state="open").detail == {"stop": orders[0].pk}
+    stops.lift(orders[0].pk, actor="olga", reason="it was the cheese")
+    assert desk.drive(run).state == RunState.COMPLETED
+    assert len(agents.moved) == 1
 
 
 def test_a_doubled_order_and_a_lifted_one_are_told() -> None:

@@ -79,6 +79,11 @@ def test_a_failed_effect_may_be_asked_for_again_under_a_linked_gated_key(vendor:
     people.say(run)
     desk.drive(run)
     assert desk.effects(run)["pay~2"] == "gated"
+    (gate,) = people.gates(run)
+    assert (
+        gate.reason
+        == "the vendor refused the earlier act under the older key, and a person lets it be asked again"
+    )
     people.say(run)
     desk.drive(run)
     assert run.state == RunState.COMPLETED
