@@ -29,6 +29,7 @@ SHORTEST = 4
 #: More runs than this are no one person's.
 MOST = 20_000
 
+_BY_SUBJECT = "SELECT run_id FROM durable_subject WHERE hash = ANY(%(hashes)s::text[])"
 _WRITTEN = """
 SELECT id FROM durable_run WHERE input::text ~* %(words)s OR result::text ~* %(words)s OR error ~* %(words)s
     OR start_key ~* %(words)s
@@ -77,12 +78,12 @@ SELECT (SELECT count(*) FROM durable_message m JOIN durable_run r ON r.branch_id
     (SELECT count(*) FROM durable_frozen WHERE run_id = ANY(%(runs)s::bigint[])),
     (SELECT count(*) FROM durable_effect WHERE run_id = ANY(%(runs)s::bigint[])),
     (SELECT count(*) FROM durable_ledgerevent v JOIN durable_run r ON r.ref = v.run_ref
-            WHERE r.id = ANY(%(runs)s::bigint[]))
-"""
-_MONEY = """
-SELECT currency, sum(amount_minor) FROM durable_effect
-WHERE run_id = ANY(%(runs)s::bigint[]) AND state = 'applied' AND undo_of_id IS NULL AND amount_minor IS NOT NULL
-GROUP BY currency ORDER BY currency
+            WHERE r.id = ANY(%(runs)s::bigint[])),
+    (SELECT json_agg(json_build_array(m.currency, m.minor) ORDER BY m.currency)::text FROM (
+        SELECT currency, sum(amount_minor)::bigint AS minor FROM durable_effect
+        WHERE run_id = ANY(%(runs)s::bigint[]) AND state = 'applied' AND undo_of_id IS NULL
+            AND amount_minor IS NOT NULL
+        GROUP BY currency) m)
 """
 
 
@@ -103,7 +104,7 @@ class Called:
 class One:
     """A run that has to do with the person. `why` it can't be erased yet, or ""; `gone` since when it is erased.
 
-    `family` is the number of its oldest forebear; `others` are the numbers of those whom it names besides.
+    `family` is the number of its oldest forebear, `others` those of whom it names besides; `held`: by a legal hold.
     """
 
     id: int
@@ -116,6 +117,7 @@ class One:
     effects: int
     why: str
     others: tuple[int, ...] = ()
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +143,13 @@ class Holds:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All that is shown before an erasure."""
+    """All that is shown before an erasure; `beside`: by kind, the numbers of what others keep of them."""
 
     called: tuple[Called, ...]
     runs: tuple[One, ...] = ()
     others: tuple[Other, ...] = ()
     holds: Holds = field(default_factory=Holds)
+    beside: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @property
     def now(self) -> list[One]:
@@ -170,6 +173,7 @@ class Found:
             sorted(one.hash for one in self.called),
             [(one.ref, bool(one.why), one.gone is None) for one in self.runs],
             [(one.hash, one.runs) for one in self.others],
+            *([sorted((kind, list(pks)) for kind, pks in self.beside.items())] if self.beside else []),
         ]
         return hashlib.sha256(canonical(shown)).hexdigest()[:24]
 
@@ -186,12 +190,9 @@ def find(called: Sequence[Called], *, thoroughly: bool = False) -> Found:
         if not check_text(one.text, one.kind).strip():
             raise Invalid(one.kind, "must not be empty")
     hashes = [one.hash for one in called]
-    by_subject = answers(
-        "SELECT DISTINCT run_id FROM durable_subject WHERE hash = ANY(%(hashes)s::text[])", {"hashes": hashes}
-    )
-    ids = {id for (id,) in by_subject}
-    if words := _pattern(called):
-        ids |= {id for (id,) in answers(_THOROUGHLY if thoroughly else _WRITTEN, {"words": words})}
+    words, written = pattern(called), _THOROUGHLY if thoroughly else _WRITTEN
+    sql = f"{_BY_SUBJECT} UNION {written}" if words else _BY_SUBJECT
+    ids = {id for (id,) in answers(sql, {"hashes": hashes, "words": words})}
     if len(ids) > MOST:
         raise Invalid(
             "names", f"{len(ids):,} runs have to do with them, more than {MOST:,}; give another name"
@@ -238,6 +239,7 @@ def of(ids: Collection[int], *, others: Sequence[Iterable[int]] = ()) -> list[On
             effects=row[9],
             why=why.get(families[row[0]], ""),
             others=tuple(sorted(whose[families[row[0]]])),
+            held=row[10],
         )
         for row in rows
     ]
@@ -264,7 +266,7 @@ def _families(parents: Mapping[int, int | None]) -> dict[int, int]:
     return found
 
 
-def _pattern(called: Sequence[Called]) -> str:
+def pattern(called: Sequence[Called]) -> str:
     """A regular expression of PostgreSQL's that finds the names, where no letter or digit goes on with them: as they
     are, and as JSON has them, which writes quotes and backslashes otherwise.
     """
@@ -275,13 +277,18 @@ def _pattern(called: Sequence[Called]) -> str:
     return rf"(?<![[:alnum:]])({'|'.join(map(re.escape, sorted(written)))})(?![[:alnum:]])"
 
 
+def names(called: Sequence[Called], text: str) -> bool:
+    """Whether a text names somebody, by the rule by which runs are found: "12 months" names no order 12."""
+    plain = normal(text)
+    wanted = (normal(one.text) for one in called if len(one.text.strip()) >= SHORTEST)
+    return any(re.search(rf"(?<![^\W_]){re.escape(one)}(?![^\W_])", plain) for one in wanted)
+
+
 def stands_in(called: Called, text: str) -> bool:
-    """Whether a text holds a name, however it is written in capitals."""
+    """Whether a text holds a name at all, be it within a word: for what may name nobody. Nothing is erased by it."""
     return bool(called.text.strip()) and normal(called.text) in normal(text)
 
 
 def _held_by(ids: list[int]) -> Holds:
-    messages, checkpoints, frozen, effects, events = answer(_HOLD, {"runs": ids}) or (0, 0, 0, 0, 0)
-    money = answers(_MONEY, {"runs": ids})
-    moved = tuple((currency, int(minor)) for currency, minor in money)
-    return Holds(messages, checkpoints, frozen, effects, events, moved)
+    *counts, money = answer(_HOLD, {"runs": ids}) or (0, 0, 0, 0, 0, None)
+    return Holds(*counts, money=tuple((currency, minor) for currency, minor in json.loads(money or "[]")))

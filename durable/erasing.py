@@ -58,7 +58,7 @@ def carry_on(pk: int, *, within: float = WITHIN) -> None:
     if holds.find_again():
         left = ErasureRun.objects.filter(erasure=erasure, state=ErasureState.WAITING.value)
         left.update(why="the search of a legal hold can't be read, so nobody knows what it holds")
-        _settle(erasure)
+        _settle(erasure, known=False)
         return
     while clock.elapsed() < end:
         waiting = ErasureRun.objects.filter(erasure=erasure, state=ErasureState.WAITING.value, pk__gt=last)
@@ -139,14 +139,18 @@ def _erase(run: Run, erasure: Erasure) -> dict[str, int]:
     return took
 
 
-def _settle(erasure: Erasure) -> None:
-    """Say that an erasure is done, or when what is left of it is tried again."""
+def _settle(erasure: Erasure, *, known: bool = True) -> None:
+    """Have forgotten what stands beside the runs, if that may be, and say that the erasure is done, or when what is
+    left of it is tried again. `known`: all legal holds could be read.
+    """
     with committing("erase"):
+        holds.fence()
         held = Erasure.objects.select_for_update().get(pk=erasure.pk)
         if held.done_at is not None:
             return
         left = ErasureRun.objects.filter(erasure=erasure)
-        if left.filter(state=ErasureState.WAITING.value).exists():
+        beside = known and erasure_orders.forget_beside(held)
+        if not beside or left.filter(state=ErasureState.WAITING.value).exists():
             Erasure.objects.filter(pk=erasure.pk).update(due_at=Clock() + AGAIN)
             return
         Erasure.objects.filter(pk=erasure.pk).update(due_at=None, done_at=Clock())

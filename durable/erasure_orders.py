@@ -7,19 +7,24 @@ asks for the same. Nothing that is kept names the person whose data it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from django.conf import settings
 from django.db.models import QuerySet
+from django.utils.module_loading import import_string
 
-from durable import acts, alone, concerned, erasure_list, runs
+from durable import acts, alone, concerned, erasure_list, holds, runs
 from durable.beats import committing
-from durable.concerned import Called
+from durable.concerned import Called, Found
 from durable.errors import Conflict, Invalid, Moved, NotFound
-from durable.models import Erasure, ErasureRun, Run
+from durable.models import Erasure, ErasureRun, HeldRun, LegalHold, Run
 from durable.models.fields import Clock
 from durable.states import ActKind, EraseReason, ErasureState
 
+#: Of what is kept beside runs, the kind that comes and goes by itself: files that were made for somebody to take.
+FILES = "files"
 _REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ./#_-]{0,59}")
 
 
@@ -32,47 +37,55 @@ def ask(
     reference: str = "",
     others: str = "",
     thoroughly: bool = False,
-    goes: Callable[[], None] = lambda: None,
+    beside: Mapping[str, Sequence[int]] | None = None,
 ) -> Erasure:
     """Have a person's data erased, as `concerned.find` has shown it (`seen`); returns the erasure, not begun yet. Where
     it takes two people, it is `proposed` first: it goes once another person asks for the same.
 
-    `others` says what becomes of runs that name others of the same kind as well: `erase` or `leave`; `goes` writes what
-    belongs into the commit by which the erasure becomes due. Raises Moved where it is not what was seen any more,
-    Invalid without reason, where nothing is left to erase, or where `others` is to be said and is not, Conflict for
-    whoever would agree with themselves. Nothing that is kept names the person.
+    `others` says what becomes of runs that name others of the same kind as well: `erase` or `leave`. `beside` has the
+    numbers of what others than the engine keep that names the person, as it was shown with the runs: it goes in the
+    commit by which the erasure becomes due, or once no legal hold keeps a run of theirs. Raises Moved where it is not
+    what was seen any more, Invalid without reason, where nothing is left to erase, or where `others` is to be said and
+    is not, Conflict for whoever would agree with themselves. Nothing that is kept names the person.
     """
     runs.check_actor(actor)
     _check(called, reason, reference)
-    found = concerned.find(called, thoroughly=thoroughly)
+    found = replace(concerned.find(called, thoroughly=thoroughly), beside=beside or {})
     if found.seen != seen:
         raise Moved("what has to do with this person has changed since your page was made")
-    left = [one for one in found.runs if one.gone is None]
-    if not left:
-        raise Invalid("names", "no run holds anything of theirs (any more)")
-    if found.others and others not in ("erase", "leave"):
-        raise Invalid("others", "say whether runs that name others as well are erased or left")
-    spared = {one.id for one in left if one.others and others == "leave"}
-    wanted = {one.id for one in left} - spared
+    wanted, spared = _chosen(found, others)
+    known = not holds.find_again()
     with committing("command"):
+        holds.fence()
         before = list(proposals(called).select_for_update())
-        same = next((one for one in before if _listed(one) == (wanted, spared)), None)
+        same = next((one for one in before if _listed(one) == (wanted, spared, _lasting(found.beside))), None)
         if same is not None and alone.too_many(len(wanted)):
-            erasure = _agree(same, actor)
+            erasure = _agree(same, actor, found.beside)
         else:
             whose = {
                 "kinds": [one.kind for one in found.called],
                 "hashes": [one.hash for one in found.called],
             }
             told = {"reason": EraseReason(reason).value, "reference": reference, "actor": actor}
-            erasure = _new(wanted, spared, **whose, **told)
+            erasure = _new(wanted, spared, beside=found.beside, **whose, **told)
         for one in before:
             if one.pk != erasure.pk:
                 _withdraw(one, actor)
-        if not erasure.proposed:
-            goes()
+        if not erasure.proposed and known:
+            forget_beside(erasure)
     erasure.refresh_from_db()
     return erasure
+
+
+def _chosen(found: Found, others: str) -> tuple[set[int], set[int]]:
+    """The runs that are to be erased, and those that are left because they name others as well. Raises Invalid."""
+    left = [one for one in found.runs if one.gone is None]
+    if not left:
+        raise Invalid("names", "no run holds anything of theirs (any more)")
+    if found.others and others not in ("erase", "leave"):
+        raise Invalid("others", "say whether runs that name others as well are erased or left")
+    spared = {one.id for one in left if one.others and others == "leave"}
+    return {one.id for one in left} - spared, spared
 
 
 def _new(wanted: set[int], spared: set[int], **facts: Any) -> Erasure:
@@ -80,7 +93,7 @@ def _new(wanted: set[int], spared: set[int], **facts: Any) -> Erasure:
     second = alone.too_many(len(wanted))
     erasure = Erasure.objects.create(**facts, second=second, due_at=None if second else Clock())
     _list(erasure, wanted | spared, spared)
-    told: dict[str, Any] = {"runs": len(wanted), "left": len(spared)}
+    told: dict[str, Any] = {"runs": len(wanted), "left": len(spared)} | _counted(erasure.beside)
     log(erasure, ActKind.ERASURE_ASKED, told | ({"second": True} if second else {}))
     return erasure
 
@@ -92,19 +105,50 @@ def proposals(called: Iterable[Called]) -> QuerySet[Erasure]:
     return waiting.filter(hashes__contains=hashes, hashes__contained_by=hashes).order_by("-pk")
 
 
-def _listed(erasure: Erasure) -> tuple[set[int], set[int]]:
-    """The runs that an erasure erases, and those that it leaves."""
+def forget_beside(erasure: Erasure) -> bool:
+    """Have forgotten what others than the engine keep of the person, unless a legal hold keeps a run of theirs. True
+    where nothing of it is left.
+
+    In the caller's transaction, behind `holds.fence`; the erasure is locked, and searches of holds were just resolved.
+    """
+    if erasure.beside_at is not None:
+        return True
+    theirs = ErasureRun.objects.filter(erasure=erasure).values("run")
+    if HeldRun.objects.filter(run__in=theirs).exists():
+        return False
+    if LegalHold.objects.filter(hash__in=erasure.hashes, lifted_at=None).exists():
+        return False
+    for path in settings.INTERLOCK_FORGET:
+        import_string(path)(erasure)
+    Erasure.objects.filter(pk=erasure.pk).update(beside_at=Clock())
+    return True
+
+
+def _lasting(beside: Mapping[str, Sequence[int]] | None) -> dict[str, list[int]]:
+    """What two people must have been shown alike; files come and go by themselves, and go all."""
+    return {kind: sorted(pks) for kind, pks in (beside or {}).items() if pks and kind != FILES}
+
+
+def _counted(beside: Mapping[str, Sequence[int]] | None) -> dict[str, Any]:
+    """What the log says of it."""
+    return {"beside": {kind: len(pks) for kind, pks in beside.items()}} if beside else {}
+
+
+def _listed(erasure: Erasure) -> tuple[set[int], set[int], dict[str, list[int]]]:
+    """The runs that an erasure erases, those that it leaves, and what goes beside them."""
     rows = ErasureRun.objects.filter(erasure=erasure).values_list("run", "state")
     left = {run for run, state in rows if state == ErasureState.LEFT.value}
-    return {run for run, _ in rows} - left, left
+    return {run for run, _ in rows} - left, left, _lasting(erasure.beside)
 
 
-def _agree(erasure: Erasure, actor: str) -> Erasure:
-    """Let a proposed erasure, locked, go by a second person's say."""
+def _agree(erasure: Erasure, actor: str, beside: Mapping[str, Sequence[int]]) -> Erasure:
+    """Let a proposed erasure, locked, go by a second person's say, who was shown what goes `beside` it now."""
     if alone.same_person(erasure.actor, actor):
         raise Conflict("you have asked for this yourself; another person who may erase must ask for the same")
-    erasure.agreed_by = actor
-    Erasure.objects.filter(pk=erasure.pk).update(agreed_by=actor, agreed_at=Clock(), due_at=Clock())
+    erasure.agreed_by, erasure.beside = actor, dict(beside)
+    Erasure.objects.filter(pk=erasure.pk).update(
+        agreed_by=actor, agreed_at=Clock(), due_at=Clock(), beside=erasure.beside
+    )
     log(erasure, ActKind.ERASURE_AGREED, {"asked_by": erasure.actor}, actor)
     return erasure
 
@@ -184,8 +228,9 @@ def again(lines: Iterable[erasure_list.Line], *, actor: str) -> list[Erasure]:
             if not ids:
                 continue
             erasure = Erasure.objects.create(
-                kinds=list(kinds), hashes=list(hashes), reason=reason, reference=reference, actor=actor
-            )
+                kinds=list(kinds), hashes=list(hashes), reason=reason, reference=reference, actor=actor,
+                beside_at=Clock(),  # what it was is not in the list, which names nobody
+            )  # fmt: skip
             _list(erasure, ids)
             log(erasure, ActKind.ERASURE_ASKED, {"runs": len(ids), "left": 0, "again": True})
             made.append(erasure)

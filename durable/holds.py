@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -187,17 +187,18 @@ def zone(hold: LegalHold) -> ZoneInfo:
     return ZoneInfo(hold.zone or settings.TIME_ZONE)
 
 
-def forget(names: Callable[[str], bool]) -> None:
-    """Of holds that were lifted, forget what people wrote where `names` says that it names somebody who is erased.
+def forget(which: Mapping[str, Collection[int]]) -> None:
+    """Forget what people wrote about holds that were lifted: of each part of their `Words`, those of these holds.
 
     In the caller's transaction. What a standing hold says stays: it keeps whomever it names from being erased.
     """
-    for hold in LegalHold.objects.filter(lifted_at__isnull=False).order_by("pk"):
+    every = {pk for pks in which.values() for pk in pks}
+    for hold in LegalHold.objects.filter(pk__in=every, lifted_at__isnull=False).order_by("pk"):
         try:
             said = words(hold)
         except vault.Tampered:
             continue
-        kept = Words(*("(erased)" if names(one) else one for one in said))
+        kept = said._replace(**{part: "(erased)" for part, pks in which.items() if hold.pk in pks})
         if kept != said:
             LegalHold.objects.filter(pk=hold.pk).update(box=_box(hold.pk, kept))
 

@@ -117,6 +117,8 @@ INTERLOCK_EVIDENCE = ["approvals.evidence.decisions"]
 INTERLOCK_SEARCH = "approvals.holding.runs"
 #: What is kept beside effects goes with them by these, each given the numbers of the effects, in the one transaction.
 INTERLOCK_LET_GO = ["approvals.holding.let_go"]
+#: What is kept beside the runs of somebody who is erased is forgotten by these, each given the erasure, in its commit.
+INTERLOCK_FORGET = ["approvals.erasure_beside.forget"]
 
 #: How long after the end of a UTC day the vendors' accounts of it are held against the ledger.
 STATEMENT_AFTER_SECONDS = env_seconds("STATEMENT_AFTER_SECONDS", 7200, low=3600, high=43200)

@@ -5,7 +5,7 @@ An order is read by every release check, so it works with the broker down: a run
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 
 from django.db import IntegrityError
 from django.db.models import BigIntegerField, Exists, OuterRef, QuerySet
@@ -47,15 +47,13 @@ def placed(scope: str, name: str, *, actor: str, reason: str) -> Stop:
     return made
 
 
-def forget(names: Callable[[str], bool]) -> None:
-    """Forget why orders were given, and restores begun, where `names` says that the words name somebody who is erased.
+def forget(orders: Collection[int], restores: Collection[int]) -> None:
+    """Forget why these orders were given, and these restores begun: the words name somebody who is erased.
 
     In the caller's transaction. The act in the log has the same words sealed, and loses them on its own.
     """
-    for model in (Stop, Recovery):
-        for one in model.objects.exclude(reason=FORGOTTEN).order_by("pk"):
-            if names(one.reason):
-                model.objects.filter(pk=one.pk).update(reason=FORGOTTEN)
+    Stop.objects.filter(pk__in=orders).update(reason=FORGOTTEN)
+    Recovery.objects.filter(pk__in=restores).update(reason=FORGOTTEN)
 
 
 def _log(what: ActKind, stop: Stop, actor: str, before: str, after: str, reason: str) -> None:

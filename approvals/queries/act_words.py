@@ -108,9 +108,15 @@ def _export(body: Mapping[str, Any]) -> list[str]:
 def _erased(body: Mapping[str, Any]) -> list[str]:
     why, reference = str(body.get("why", "")), str(body.get("reference", ""))
     runs = f"{body['runs']:,} run{'' if body['runs'] == 1 else 's'}" if "runs" in body else ""
+    beside = body.get("beside")
+    besides = f"and {sum(beside.values()):,} beside them" if beside and isinstance(beside, dict) else ""
     again = "once more, after a restore" if body.get("again") else ""
     return [
-        ", ".join(filter(None, (f"{why[:1].upper()}{why[1:]}", reference and quoted(reference), runs, again)))
+        ", ".join(
+            filter(
+                None, (f"{why[:1].upper()}{why[1:]}", reference and quoted(reference), runs, besides, again)
+            )
+        )
     ]
 
 

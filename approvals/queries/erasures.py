@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db.models import Count
 
-from approvals import moments, opened
+from approvals import erasure_beside, moments, opened
+from approvals.erasure_beside import Kept
+from approvals.erasures import Look
 from approvals.ledger_query import LedgerQuery
 from approvals.queries import actors, pages, subjects
 from approvals.queries.pages import Row
 from durable import alone, erased, erasure_orders, vault
-from durable.concerned import Found, One
+from durable.concerned import One
 from durable.erased import Told
+from durable.erasure_orders import FILES
 from durable.models import Erasure, ErasureRun, Run
 from durable.states import ErasureState
 
@@ -22,11 +25,13 @@ from durable.states import ErasureState
 SHOWN = 50
 
 
-def shown(found: Found, actor: str) -> dict[str, Any]:
+def shown(look: Look, actor: str) -> dict[str, Any]:
     """What an erasure would do, before anything is done, and whether this person's word is enough for it."""
+    found = look.found
     asked = erasure_orders.proposals(found.called).first()
     by = "" if asked is None else asked.actor
     names = {one.hash: subjects.name_of(one.hash) for one in found.others[:SHOWN]}
+    who = actors.names([*filter(None, [by]), *(one.who for one in look.kept[:SHOWN])])
     return {
         "seen": found.seen,
         "called": [{"kind": one.kind, "text": one.text} for one in found.called],
@@ -43,10 +48,32 @@ def shown(found: Found, actor: str) -> dict[str, Any]:
         "others_total": len(found.others),
         "two": alone.too_many(len(found.now) + len(found.later)),
         "proposed": asked,
-        "proposed_by": actors.names([by])[by] if by else "",
+        "proposed_by": who.get(by, ""),
         "own": by == actor,
         "others_runs": len([one for one in found.runs if one.others and one.gone is None]),
+        "beside": [_beside(one, who) for one in look.kept[:SHOWN]],
+        "beside_total": len(look.kept),
+        "beside_waits": any(one.held for one in found.runs),
     }
+
+
+#: What each kind of it is called, and what becomes of it. Of legal holds each part is a kind.
+_BESIDE = {
+    erasure_beside.WORDS: ("What was written in the log", "nobody can read it any more"),
+    erasure_beside.VIEWS: ("A saved view", "deleted"),
+    erasure_beside.QUERIES: ("The search of an act on many runs", "emptied"),
+    erasure_beside.REASONS: ("The reason of an act on many runs", "emptied"),
+    erasure_beside.STOPS: ("Why a stop was ordered", "emptied"),
+    erasure_beside.RESTORES: ("Why a restore was begun", "emptied"),
+    FILES: ("A file made for somebody to take", "deleted, with all others that there are then"),
+}
+_OF_HOLD = ("What was written about a legal hold", "emptied, if the hold is lifted by then")
+
+
+def _beside(one: Kept, who: Mapping[str, str]) -> Row:
+    name, fate = _BESIDE.get(one.kind, _OF_HOLD)
+    about = one.about if one.kind in _BESIDE else f"hold {one.pk}: {one.kind.partition(' ')[2]}"
+    return {"name": name, "fate": fate, "who": who[one.who], "about": about, "at": one.at}
 
 
 def _run(one: One) -> Row:
@@ -108,7 +135,11 @@ def detail(erasure: Erasure, actor: str) -> dict[str, Any]:
         "total": sum(counts.values()),
         "runs": [_item(item) for item in runs],
         "version": pages.version(
-            sorted(counts.items()), erasure.done_at, erasure.due_at is None, [item.why for item in runs]
+            sorted(counts.items()),
+            erasure.done_at,
+            erasure.due_at is None,
+            erasure.beside_at,
+            [item.why for item in runs],
         ),
     }
 

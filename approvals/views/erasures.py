@@ -21,7 +21,7 @@ from approvals.forms import first_error
 from approvals.queries import erasures as seen
 from approvals.queries import pages
 from approvals.views.doors import SignedIn, door
-from durable import concerned, erasure_orders
+from durable import erasure_orders
 from durable.clock import db_now
 from durable.errors import Conflict, Invalid, Moved, NotFound
 from durable.models import Erasure
@@ -44,7 +44,7 @@ def looks(request: SignedIn) -> HttpResponse:
     if not form.is_valid():
         return _list(request, status=_BAD, problem=f"Nothing was looked for: {first_error(form)}.")
     try:
-        found = concerned.find(form.cleaned_data["names"], thoroughly=form.cleaned_data["thoroughly"])
+        found = erasing.look(form.cleaned_data["names"], thoroughly=form.cleaned_data["thoroughly"])
     except Invalid as error:
         return _list(request, status=_BAD, problem=f"Nothing was looked for: {error}.")
     return _look(request, found)
@@ -117,8 +117,8 @@ def _one(request: SignedIn, erasure: int, *, problem: str = "", status: int = HT
     return htmx.page(request, ONE, context, fragment="live", ended=over, status=status)
 
 
-def _found(form: EraseForm) -> concerned.Found:
-    return concerned.find(form.cleaned_data["names"], thoroughly=form.cleaned_data.get("thoroughly", False))
+def _found(form: EraseForm) -> erasing.Look:
+    return erasing.look(form.cleaned_data["names"], thoroughly=form.cleaned_data.get("thoroughly", False))
 
 
 def _list(request: SignedIn, *, status: int = HTTPStatus.OK, problem: str = "") -> HttpResponse:
@@ -133,7 +133,7 @@ def _list(request: SignedIn, *, status: int = HTTPStatus.OK, problem: str = "") 
 
 
 def _look(
-    request: SignedIn, found: concerned.Found, *, status: int = HTTPStatus.OK, problem: str = ""
+    request: SignedIn, found: erasing.Look, *, status: int = HTTPStatus.OK, problem: str = ""
 ) -> HttpResponse:
     typed: dict[str, Any] = {name: request.POST.get(name, "") for name in ("reason", "reference", "others")}
     context = seen.shown(found, access.actor(request.user)) | {

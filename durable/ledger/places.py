@@ -41,7 +41,6 @@ ORDER BY e.id DESC LIMIT 1
 """
 
 
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """The n-th effect (`ordinal`, from 1) of the n-th visit of a step."""

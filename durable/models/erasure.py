@@ -18,6 +18,9 @@ class Erasure(models.Model):
     Which runs it is about is fixed when it is asked for (`ErasureRun`). `due_at` is when those that wait are tried
     again, `reference` the number of the request in somebody's own books.
 
+    `beside` has, by kind, the numbers of what others than the engine keep that names the person; it has gone since
+    `beside_at`, and waits while a legal hold keeps a run of theirs.
+
     With `second` it takes another person than `actor`, who has `agreed_by` their name; until then nothing is due, and
     it may be withdrawn.
     """
@@ -35,6 +38,8 @@ class Erasure(models.Model):
     agreed_at = models.DateTimeField(null=True)
     withdrawn_by = models.TextField(default="", db_default="")
     withdrawn_at = models.DateTimeField(null=True)
+    beside = models.JSONField(null=True)
+    beside_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from approvals import erasures
 from approvals.states import Verdict
-from durable import concerned, erasing, runs, vault
+from durable import erasing, runs, vault
 from durable.concerned import Called, Found
 from durable.models import (
     Effect,
@@ -44,7 +44,7 @@ def kept_outside(settings: Any, tmp_path: Path) -> Path:
 
 
 def found(names: list[Called] = ZOE, *, thoroughly: bool = False) -> Found:
-    return concerned.find(names, thoroughly=thoroughly)
+    return erasures.look(names, thoroughly=thoroughly).found
 
 
 def ask(names: list[Called] = ZOE, **more: Any) -> Erasure:

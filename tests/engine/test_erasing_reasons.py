@@ -105,7 +105,7 @@ def test_what_an_older_version_wrote_on_a_gate_is_taken_out_of_it() -> None:
     written = f"what it rests on has changed: address was {MAIL}, is new.{MAIL}{twin}"
     Gate.objects.filter(pk=gate.pk).update(reason=written)
     with connection.cursor() as cursor:
-        cursor.execute(import_module("approvals.migrations.0012_gates_without_facts").TAKE_OUT)
+        cursor.execute(import_module("approvals.migrations.0013_gates_without_facts").TAKE_OUT)
     gate.refresh_from_db()
     assert gate.reason == f"what it rests on has changed{twin}"
 

@@ -27,12 +27,19 @@ def ended(vendor: Vendor) -> Run:
     return run
 
 
+def gone_on(run: Run) -> str:
+    """The day on which a run's key was destroyed."""
+    at = SealKey.objects.get(run=run).destroyed_at
+    assert at is not None
+    return moments.day(at)
+
+
 def pruned(run: Run) -> str:
     """Let retention take its payloads; returns the day."""
     terms.change(Terms(payloads=400), actor="ada", reason="less to lose", seen=terms.policy().pk)
     desk.time_passes(days=410)
     assert retention.prune().payloads > 0
-    return moments.day(SealKey.objects.get(run=run).destroyed_at)
+    return gone_on(run)
 
 
 def test_what_retention_took_is_told_as_that_and_never_as_erased(vendor: Vendor) -> None:
@@ -61,7 +68,7 @@ def test_what_no_act_says_to_have_gone_names_neither_an_erasure_nor_the_policy()
     run = desk.drive(agents.start("Walker"))
     vault.destroy(run)
     run = Run.objects.get(pk=run.pk)
-    day = moments.day(SealKey.objects.get(run=run).destroyed_at)
+    day = gone_on(run)
     assert erasures.note(run) == (
         f"The personal data of this run is gone since {day}, and nothing in the ledger says why."
     )

@@ -19,8 +19,9 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from approvals import catalogue, erasures
 from approvals.erasure_forms import called
-from durable import concerned, erased, erasing, erasure_list, erasure_orders
-from durable.concerned import Called, Found
+from approvals.erasures import Look
+from durable import erased, erasing, erasure_list, erasure_orders
+from durable.concerned import Called
 from durable.errors import InterlockError, Invalid
 from durable.models import Erasure, ErasureRun
 from durable.states import EraseReason, ErasureState
@@ -97,7 +98,7 @@ class Command(BaseCommand):
 
     def _asked(self, names: list[Called], actor: str, options: dict[str, Any]) -> list[Erasure]:
         if not options["seen"]:
-            for line in told(concerned.find(names, thoroughly=options["thoroughly"])):
+            for line in told(erasures.look(names, thoroughly=options["thoroughly"])):
                 self.stdout.write(line)
             return []
         if not options["reason"]:
@@ -140,9 +141,9 @@ def _lines(names: list[str]) -> Iterator[str]:
         yield from (line.strip() for line in sys.stdin if line.strip()) if name == "-" else [name]
 
 
-def told(found: Found) -> list[str]:
+def told(look: Look) -> list[str]:
     """What an erasure would do, as lines for people."""
-    holds = found.holds
+    found, holds = look.found, look.found.holds
     lines = [
         f"{len(found.now):,} runs would be erased at once, {len(found.later):,} as soon as nothing stands in the way; "
         f"{len(found.before):,} are erased.",
@@ -152,6 +153,11 @@ def told(found: Found) -> list[str]:
     ]
     for one in [*found.now, *found.later][:_LISTED]:
         lines.append(f"  {one.ref}{f': not yet, {one.why}' if one.why else ''}")
+    if look.kept:
+        lines.append(f"{len(look.kept):,} things beside the runs go as well, files all that there are:")
+        for kept in look.kept[:_LISTED]:
+            about = f", {kept.about}" if kept.about else ""
+            lines.append(f"  {kept.kind} {kept.pk}, {kept.who}{about}")
     if found.others:
         runs, others = len([one for one in found.runs if one.others]), len(found.others)
         lines.append(

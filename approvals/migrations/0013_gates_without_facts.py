@@ -19,6 +19,6 @@ WHERE reason ~ '^what it rests on (has changed|can''t be read any more): '
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("approvals", "0011_own_tables_first")]
+    dependencies: ClassVar = [("approvals", "0012_signed_in_at")]
 
     operations: ClassVar = [migrations.RunSQL(TAKE_OUT, migrations.RunSQL.noop)]

@@ -23,6 +23,6 @@ END $$;
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("durable", "0022_statistics")]
+    dependencies: ClassVar = [("durable", "0024_erasures_beside")]
 
     operations: ClassVar = [migrations.RunSQL(STOPPED, "DROP FUNCTION durable_stopped(text, text)")]
