@@ -15,7 +15,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 
-from approvals import htmx
+from approvals import htmx, problems
 from approvals.capabilities import Capability
 from approvals.exports import files, orders, sources
 from approvals.queries import exports as seen
@@ -53,7 +53,7 @@ def requests(request: SignedIn) -> HttpResponse:
             request,
             of,
             query,
-            problem=f"Nothing was asked for: {error}.",
+            problem=f"Nothing was asked for: {problems.told(error)}.",
             status=HTTPStatus.UNPROCESSABLE_ENTITY,
         )
     except Conflict as error:
