@@ -8,8 +8,13 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from django.utils import timezone
 
+from durable.clock import db_now
+from durable.text import quoted as told
+
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ](\d{2}):(\d{2}))?)?)?")
 _YEARS = range(1990, 2200)
+#: Words for a day, each with how many days it lies before the present one.
+SAID = {"today": 0, "yesterday": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +47,20 @@ def months_on(day: date, number: int) -> date:
     return date(count // 12, count % 12 + 1, 1)
 
 
-def read(text: str, now: datetime) -> Stretch | None:
+def meant_at(*texts: str) -> datetime | None:
+    """The present moment by the database's clock where one of the texts says a day by a word; else None, unasked."""
+    return db_now() if any(text.lower() in SAID for text in texts) else None
+
+
+def read(text: str, now: datetime | None = None) -> Stretch | None:
     """What `2026`, `2026-03`, `2026-03-09`, `2026-03-09T14:00`, `today` and `yesterday` mean; None for anything else.
 
-    A minute that a clock change repeats is both of them.
+    `now` is when a word for a day is meant; without it the database is asked for one. A minute that a clock change
+    repeats is both of them.
     """
-    said = {"today": 0, "yesterday": 1}.get(text.lower())
+    said = SAID.get(text.lower())
     if said is not None:
-        day = today(now) - timedelta(days=said)
+        day = today(now or db_now()) - timedelta(days=said)
         return Stretch(begins(day), begins(after(day)))
     found = _DATE.fullmatch(text)
     if found is None or int(found[1]) not in _YEARS:
@@ -65,6 +76,19 @@ def read(text: str, now: datetime) -> Stretch | None:
     except ValueError:
         return None
     return Stretch(begins(first), begins(months_on(first, 1 if month else 12)))
+
+
+def wrong(first: str, last: str, now: datetime | None = None) -> list[str]:
+    """What is wrong with a time from one of these to another, both included, in sentences; empty texts are no bound."""
+    start, end = (read(text, now) if text else None for text in (first, last))
+    problems = [
+        f"{key}: must be like 2026, 2026-03, 2026-03-09 or today, not {told(text)}."
+        for key, text, found in (("from", first, start), ("to", last, end))
+        if text and found is None
+    ]
+    if start is not None and end is not None and start.start >= end.end:
+        problems.append(f"from: {first} is later than {last}; nothing can be in between.")
+    return problems
 
 
 def _minute(naive: datetime) -> Stretch:

@@ -208,11 +208,9 @@ def _amounts(value: str) -> tuple[Amounts | None, list[str]]:
 
 def _times(start: str, end: str, now: datetime) -> tuple[datetime | None, datetime | None, list[str]]:
     """From the first moment of one to the last of the other, both included."""
-    problems = []
     first, last = (days.read(text, now) if text else None for text in (start, end))
-    for key, text, found in ((FROM, start, first), (TO, end, last)):
-        if text and found is None:
-            problems.append(f"{key}: must be like 2026, 2026-03, 2026-03-09 or today, not {told(text)}.")
-    if first is not None and last is not None and first.start >= last.end:
-        problems.append(f"from: {start} is later than {end}; nothing can be in between.")
-    return None if first is None else first.start, None if last is None else last.end, problems
+    return (
+        None if first is None else first.start,
+        None if last is None else last.end,
+        days.wrong(start, end, now),
+    )
