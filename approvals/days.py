@@ -8,8 +8,13 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from django.utils import timezone
 
+from durable.clock import db_now
+from durable.text import quoted as told
+
 _DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2})(?:[T ](\d{2}):(\d{2}))?)?)?")
 _YEARS = range(1990, 2200)
+#: Words for a day, each with how many days it lies before the present one.
+SAID = {"today": 0, "yesterday": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +47,24 @@ def months_on(day: date, number: int) -> date:
     return date(count // 12, count % 12 + 1, 1)
 
 
-def named(text: str, now: datetime) -> date | None:
-    """The day that `today` or `yesterday` is at a moment; None for anything else."""
-    said = {"today": 0, "yesterday": 1}.get(text.strip().lower())
-    return None if said is None else today(now) - timedelta(days=said)
+def named(text: str, now: datetime | None = None) -> date | None:
+    """The day that `today` or `yesterday` is at a moment, by the database's clock where none is given; None for
+    anything else.
+    """
+    said = SAID.get(text.strip().lower())
+    return None if said is None else today(now or db_now()) - timedelta(days=said)
 
 
-def read(text: str, now: datetime) -> Stretch | None:
+def meant_at(*texts: str) -> datetime | None:
+    """The present moment by the database's clock where one of the texts says a day by a word; else None, unasked."""
+    return db_now() if any(text.strip().lower() in SAID for text in texts) else None
+
+
+def read(text: str, now: datetime | None = None) -> Stretch | None:
     """What `2026`, `2026-03`, `2026-03-09`, `2026-03-09T14:00`, `today` and `yesterday` mean; None for anything else.
 
-    A minute that a clock change repeats is both of them.
+    `now` is when a word for a day is meant; without it the database is asked for one. A minute that a clock change
+    repeats is both of them.
     """
     day = named(text, now)
     if day is not None:
@@ -70,6 +83,19 @@ def read(text: str, now: datetime) -> Stretch | None:
     except ValueError:
         return None
     return Stretch(begins(first), begins(months_on(first, 1 if month else 12)))
+
+
+def wrong(first: str, last: str, now: datetime | None = None) -> list[str]:
+    """What is wrong with a time from one of these to another, both included, in sentences; empty texts are no bound."""
+    start, end = (read(text, now) if text else None for text in (first, last))
+    problems = [
+        f"{key}: must be like 2026, 2026-03, 2026-03-09 or today, not {told(text)}."
+        for key, text, found in (("from", first, start), ("to", last, end))
+        if text and found is None
+    ]
+    if start is not None and end is not None and start.start >= end.end:
+        problems.append(f"from: {first} is later than {last}; nothing can be in between.")
+    return problems
 
 
 def _minute(naive: datetime) -> Stretch:

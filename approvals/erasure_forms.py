@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from approvals.forms import SeenField, plain_lines
+from approvals.fields import SeenField, plain_lines
 from approvals.queries.subjects import kinds
 from durable.concerned import Called
 from durable.digest import normal
@@ -55,7 +55,9 @@ class EraseForm(LookForm):
         data = super().clean() or {}
         found = data.get("names")
         if found and "confirmed" in data and normal(data["confirmed"]) != normal(found[0].text):
-            self.add_error("confirmed", "is not the first name; nobody can take this back")
+            self.add_error(
+                "confirmed", "what you typed once more is not the first name; nobody can take this back"
+            )
         return data
 
 

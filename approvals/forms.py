@@ -11,7 +11,7 @@ from typing import Any
 
 from django import forms
 
-from approvals.decisions import MAX_WORDS
+from approvals.fields import NOT_CHOSEN, NOT_SEEN, SeenField, WordsField, plain_lines
 from approvals.queries import alike
 from approvals.queries.verdict import AGAIN, HAPPENED, UNDO, VERDICTS
 from approvals.states import CHOICES, Verdict
@@ -26,44 +26,18 @@ _LOCALE = "en-GB"
 BULK_CHOICES = (Verdict.APPROVE, Verdict.REJECT)
 
 
-def plain_lines(text: str) -> str:
-    """A browser sends every line break as CR LF, whatever the person's text had; the record keeps LF."""
-    return text.replace("\r\n", "\n")
-
-
-class WordsField(forms.CharField):
-    """A person's own words, unchanged but for the browser's line breaks."""
-
-    widget = forms.Textarea
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(strip=False, required=False, max_length=MAX_WORDS, **options)
-
-    def to_python(self, value: Any) -> str:
-        return plain_lines(super().to_python(value) or "")
-
-
-class SeenField(forms.RegexField):
-    """How things stood that the person was shown, named by so many hexadecimal digits; without it nothing is done."""
-
-    widget = forms.HiddenInput
-
-    def __init__(self, digits: int) -> None:
-        super().__init__(
-            rf"^[0-9a-f]{{{digits}}}$",
-            error_messages={
-                "required": "does not say what you were shown; reload the page and try again",
-                "invalid": "is not what this page was given; reload the page and try again",
-            },
-        )
-
-
 class DecisionForm(forms.Form):
     """An answer at a gate, with the digest and round that the screen showed, and the proof that it showed all."""
 
-    verdict = forms.ChoiceField(choices=[(verdict.value, verdict.value) for verdict in sorted(CHOICES)])
-    digest = forms.RegexField(r"^[0-9a-f]{64}$")
-    round = forms.IntegerField(min_value=1, max_value=2**31 - 1)
+    verdict = forms.ChoiceField(
+        choices=[(verdict.value, verdict.value) for verdict in sorted(CHOICES)], error_messages=NOT_CHOSEN
+    )
+    digest = SeenField(64)
+    round = forms.IntegerField(
+        min_value=1,
+        max_value=2**31 - 1,
+        error_messages=NOT_SEEN | dict.fromkeys(("min_value", "max_value"), NOT_SEEN["invalid"]),
+    )
     reason = WordsField()
     whole = forms.CharField(required=False, max_length=200)
 
@@ -99,7 +73,9 @@ class ChosenField(forms.MultipleChoiceField):
 class BulkForm(forms.Form):
     """One answer for several gates."""
 
-    verdict = forms.ChoiceField(choices=[(verdict.value, verdict.value) for verdict in BULK_CHOICES])
+    verdict = forms.ChoiceField(
+        choices=[(verdict.value, verdict.value) for verdict in BULK_CHOICES], error_messages=NOT_CHOSEN
+    )
     gate = ChosenField(error_messages={"required": "tick the gates that you mean"})
     reason = WordsField()
 
@@ -171,7 +147,7 @@ class RunViewForm(forms.Form):
 class VerdictForm(ReasonForm):
     """What became of an effect in doubt: the verdict, its evidence, and for "can't tell" who looks again, and when."""
 
-    verdict = forms.ChoiceField(choices=[(word, word) for word in VERDICTS])
+    verdict = forms.ChoiceField(choices=[(word, word) for word in VERDICTS], error_messages=NOT_CHOSEN)
     receipt = forms.CharField(required=False, max_length=255)
     candidate = forms.CharField(required=False, max_length=255)
     amount = forms.CharField(required=False, max_length=40)
@@ -199,7 +175,7 @@ class VerdictForm(ReasonForm):
         try:
             return parse_money(text, self.currency, _LOCALE)
         except Invalid as error:
-            raise forms.ValidationError(str(error).removeprefix("amount").lstrip(": ")) from error
+            raise forms.ValidationError(error.rule) from error
 
     def clean(self) -> dict[str, Any]:
         """One receipt, typed or chosen among the candidates; both are accepted only where they are the same."""
@@ -291,10 +267,3 @@ def _warning(text: str) -> str:
         if hidden
         else ""
     )
-
-
-def first_error(form: forms.Form) -> str:
-    """The first thing that is wrong with a form, in one sentence that names the field."""
-    for name, errors in form.errors.items():
-        return f"{name}: {errors[0]}"
-    return ""

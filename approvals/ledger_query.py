@@ -25,11 +25,12 @@ SUBJECT, AMOUNT, CURRENCY, VENDOR, RECEIPT, TOOL = (
     "receipt",
     "tool",
 )
-AGENT, DECIDED_BY, REASON, STATE, FROM, TO, KEY = (
+AGENT, DECIDED_BY, REASON, STATE, UNDO, FROM, TO, KEY = (
     "agent",
     "decided-by",
     "reason",
     "state",
+    "undo",
     "from",
     "to",
     "key",
@@ -46,6 +47,7 @@ KEYS: dict[str, str] = {
     DECIDED_BY: "who said yes or no, or what became of it; none for nobody",
     REASON: "why, in the tool's own word",
     STATE: "how it stands; several with commas",
+    UNDO: "no for what was done, yes for what took it back",
     FROM: "recorded on that day or later: 2026, 2026-03, 2026-03-09, today",
     TO: "recorded on that day or earlier, the day included",
     KEY: "its key, or how it begins: a run's id too",
@@ -54,6 +56,8 @@ KEYS: dict[str, str] = {
 KINDS = ("customer", "order")
 
 UNDONE = "undone"
+#: Whether an effect is an undo of another one.
+YES, NO = "yes", "no"
 #: For effects that have no such thing: `reason:none`, `decided-by:none`.
 NONE = "none"
 STATES: dict[str, EffectState] = {slug(state.value): state for state in EffectState}
@@ -161,6 +165,10 @@ def parse(text: str, now: datetime, kinds: Sequence[str] = ()) -> LedgerQuery:
     if states:
         values[STATE] = ",".join(states)
     problems += unknown
+    if UNDO in values:
+        values[UNDO] = values[UNDO].lower()
+        if values[UNDO] not in (YES, NO):
+            problems.append(f"undo: must be yes or no, not {told(values[UNDO])}.")
     amounts, wrong = _amounts(values.get(AMOUNT, ""))
     problems += wrong
     if CURRENCY in values:
@@ -210,11 +218,9 @@ def _amounts(value: str) -> tuple[Amounts | None, list[str]]:
 
 def _times(start: str, end: str, now: datetime) -> tuple[datetime | None, datetime | None, list[str]]:
     """From the first moment of one to the last of the other, both included."""
-    problems = []
     first, last = (days.read(text, now) if text else None for text in (start, end))
-    for key, text, found in ((FROM, start, first), (TO, end, last)):
-        if text and found is None:
-            problems.append(f"{key}: must be like 2026, 2026-03, 2026-03-09 or today, not {told(text)}.")
-    if first is not None and last is not None and first.start >= last.end:
-        problems.append(f"from: {start} is later than {end}; nothing can be in between.")
-    return None if first is None else first.start, None if last is None else last.end, problems
+    return (
+        None if first is None else first.start,
+        None if last is None else last.end,
+        days.wrong(start, end, now),
+    )

@@ -6,7 +6,7 @@ Text in, text out: what it finds is `queries.act_list`'s. What can't be understo
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -47,7 +47,6 @@ REFUSALS = (
     ActKind.SIGN_IN_REFUSED.value,
 )
 _SECOND = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)")
-_DAYS = {"today": 0, "yesterday": 1}
 _FIELDS = {KIND: "kinds", FROM: "since", TO: "until"}
 
 
@@ -65,17 +64,19 @@ class LogQuery:
     until: str = ""
     only: str = ""
     problems: tuple[str, ...] = ()
+    #: When `today` is meant; None where no day is said by a word.
+    now: datetime | None = field(default=None, compare=False)
 
     @property
     def begins(self) -> datetime | None:
         """The first moment of the time that is asked for."""
-        found = _span(self.since)
+        found = _span(self.since, self.now)
         return found[0] if found else None
 
     @property
     def ends(self) -> datetime | None:
         """The first moment after it."""
-        found = _span(self.until)
+        found = _span(self.until, self.now)
         return found[1] if found else None
 
     @property
@@ -115,7 +116,8 @@ class LogQuery:
 def parse(text: str, now: datetime | None = None) -> LogQuery:
     """Read a query. Never raises: what is wrong with it stands in `problems`, one sentence each.
 
-    With `now`, today and yesterday are the days that they were then, whenever the query is asked.
+    With `now`, today and yesterday are the days that they were then, whenever the query is asked; without it they are
+    those of the present moment by the database's clock.
     """
     values: dict[str, str] = {}
     problems: list[str] = []
@@ -135,11 +137,12 @@ def parse(text: str, now: datetime | None = None) -> LogQuery:
         else:
             values[key] = value
     for key in (FROM, TO):
-        back = _DAYS.get(values.get(key, "").lower())
+        back = days.SAID.get(values.get(key, "").lower())
         if now is not None and back is not None:
             values[key] = (days.today(now) - timedelta(days=back)).isoformat()
     kinds = tuple(dict.fromkeys(filter(None, map(slug, values.get(KIND, "").split(",")))))
-    problems += _wrong(values, kinds)
+    now = now or days.meant_at(values.get(FROM, ""), values.get(TO, ""))
+    problems += _wrong(values, kinds, now)
     return LogQuery(
         values.get(ACTOR, ""),
         tuple(kind for kind in kinds if kind in KINDS),
@@ -148,17 +151,18 @@ def parse(text: str, now: datetime | None = None) -> LogQuery:
         values.get(TO, ""),
         values.get(ONLY, "").lower(),
         tuple(problems),
+        now,
     )
 
 
-def _wrong(values: dict[str, str], kinds: tuple[str, ...]) -> list[str]:
+def _wrong(values: dict[str, str], kinds: tuple[str, ...], now: datetime | None) -> list[str]:
     """What is wrong with values of which each has a key that is known."""
     problems = [
         f"kind: there is no {told(kind)}; choose one of the list." for kind in kinds if kind not in KINDS
     ]
     if KIND in values and not kinds:
         problems.append("kind: names none; choose one of the list.")
-    spans = {key: _span(values[key]) for key in (FROM, TO) if key in values}
+    spans = {key: _span(values[key], now) for key in (FROM, TO) if key in values}
     problems += [
         f"{key}: must be a day such as 2026-11-29, or a moment such as 2026-11-29T14:30, not {told(values[key])}."
         for key, span in spans.items()
@@ -172,12 +176,12 @@ def _wrong(values: dict[str, str], kinds: tuple[str, ...]) -> list[str]:
     return problems
 
 
-def _span(text: str) -> tuple[datetime, datetime] | None:
+def _span(text: str, now: datetime | None) -> tuple[datetime, datetime] | None:
     """The year, month, day, minute or second that a text means, in the reader's zone: its first moment, and the first
     after it."""
     found = _SECOND.fullmatch(text)
     if found is None:
-        stretch = days.read(text, timezone.now()) if text else None
+        stretch = days.read(text, now) if text else None
         return None if stretch is None else (stretch.start, stretch.end)
     try:
         local = datetime.fromisoformat(f"{found[1]}T{found[2]}")

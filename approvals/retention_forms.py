@@ -54,7 +54,10 @@ class TermsForm(forms.Form):
 class SaveForm(ReasonForm, TermsForm):
     """Terms to be put into force: why, and what was shown of them."""
 
-    shown = forms.CharField(max_length=2_000)
+    shown = forms.CharField(
+        max_length=2_000,
+        error_messages={"required": "what you were shown is missing; look at what would go again"},
+    )
 
 
 def sealed(asked: Terms, policy: int, found: Survey) -> str:
@@ -67,11 +70,17 @@ def opened(text: str, asked: Terms) -> tuple[int, dict[str, int]]:
     try:
         found = signing.loads(text, salt=_SALT, max_age=LASTS)
     except signing.SignatureExpired:
-        raise Invalid("shown", "is over an hour old; look at what would go again") from None
+        raise Invalid(
+            "shown", "what you were shown is over an hour old; look at what would go again"
+        ) from None
     except signing.BadSignature:
-        raise Invalid("shown", "is not what this page was given; look at what would go again") from None
+        raise Invalid(
+            "shown", "what you were shown is not what this page was given; look at what would go again"
+        ) from None
     if found["terms"] != asked.plain():
-        raise Invalid("shown", "was for other times than these; look at what would go again")
+        raise Invalid(
+            "shown", "what you were shown was for other times than these; look at what would go again"
+        )
     return int(found["policy"]), found["rows"]
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from django import forms
 
-from approvals.forms import ReasonForm, SeenField
+from approvals.fields import SeenField
+from approvals.forms import ReasonForm
 from durable.errors import Invalid
 from durable.steering import KEPT
 from durable.text import load_json

@@ -6,11 +6,9 @@ Text in, text out: what it finds is `queries.finding`'s. What can't be understoo
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
-
-from django.utils import timezone
 
 from approvals import days
 from approvals.typed import chosen, read, slug, written
@@ -66,6 +64,8 @@ class RunQuery:
     ref: str = ""
     text: str = ""
     problems: tuple[str, ...] = ()
+    #: When `today` is meant; None where no day is said by a word.
+    now: datetime | None = field(default=None, compare=False)
 
     @property
     def age(self) -> timedelta | None:
@@ -75,13 +75,13 @@ class RunQuery:
     @property
     def start(self) -> datetime | None:
         """The first moment at which a run may have started, in the reader's zone."""
-        found = _stretch(self.since)
+        found = days.read(self.since, self.now)
         return None if found is None else found.start
 
     @property
     def end(self) -> datetime | None:
         """The first moment after those."""
-        found = _stretch(self.until)
+        found = days.read(self.until, self.now)
         return None if found is None else found.end
 
     @property
@@ -113,8 +113,11 @@ class RunQuery:
         return replace(self, **emptied)
 
 
-def parse(text: str) -> RunQuery:
-    """Read a query. Never raises: what is wrong with it stands in `problems`, one sentence each."""
+def parse(text: str, now: datetime | None = None) -> RunQuery:
+    """Read a query. Never raises: what is wrong with it stands in `problems`, one sentence each.
+
+    `now` is when `today` is meant; without it that is the present moment by the database's clock.
+    """
     typed = read(text, KEYS, "Runs", {STATUS: "failed,failing"})
     values, problems = typed.values, typed.problems
     # Of an effect's key: its run's id comes before the colon.
@@ -124,11 +127,8 @@ def parse(text: str) -> RunQuery:
     problems += unknown
     if OLDER in values and _age(values[OLDER]) is None:
         problems.append(f"older-than: must be like 30m, 4h or 2d, not {told(values[OLDER])}.")
-    for name in (FROM, TO):
-        if name in values and _stretch(values[name]) is None:
-            problems.append(
-                f"{name}: must be like 2026, 2026-03, 2026-03-09 or today, not {told(values[name])}."
-            )
+    now = now or days.meant_at(values.get(FROM, ""), values.get(TO, ""))
+    problems += days.wrong(values.get(FROM, ""), values.get(TO, ""), now)
     return RunQuery(
         statuses,
         values.get(AGENT, ""),
@@ -139,11 +139,8 @@ def parse(text: str) -> RunQuery:
         values.get(REF, ""),
         " ".join(words),
         tuple(problems),
+        now,
     )
-
-
-def _stretch(text: str) -> days.Stretch | None:
-    return days.read(text, timezone.now()) if text else None
 
 
 def _age(text: str) -> timedelta | None:

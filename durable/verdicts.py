@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
+from django.utils import timezone
+
 from durable import clock, doubts, journal, ledger, proofs, runs, standing, vault, waits, wakeup
 from durable.beats import committing
 from durable.doubts import Check, Said
@@ -95,7 +97,8 @@ def did_not(effect_key: str, *, actor: str, reason: str, seen: str = "", check: 
         facts = ledger.facts_of(effect)
         now, quiet = clock.db_now(), quiet_from(effect, facts)
         if now < quiet:
-            raise Conflict(f"{effect_key}: the request may still land; say so from {quiet:%H:%M:%S} UTC on")
+            seen = timezone.localtime(quiet)  # it is read beside other moments, in the reader's zone
+            raise Conflict(f"{effect_key}: the request may still land; say so from {seen:%H:%M:%S %Z} on")
         left = late_receipt(effect)
         if left is not None:
             raise Conflict(

@@ -17,7 +17,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from approvals import access
-from approvals.errors import Refused
 from approvals.exports import files, sources
 from approvals.models import Export
 from approvals.states import UNDER_WAY, UNDER_WAY_VALUES, ExportForm, ExportState
@@ -40,8 +39,8 @@ LONGEST = 500
 def order(person: User, of: str, query: str, form: str) -> Export:
     """Ask for a file, in the present time zone; the same once more while it is under way is that one.
 
-    Raises Refused without the right, Invalid for what can't be understood, NotFound for a dossier of nothing, and
-    Conflict where too many are under way.
+    Raises access.Missing without the right, Invalid for what can't be understood, NotFound for a dossier of nothing,
+    and Conflict where too many are under way.
     """
     if of not in sources.KINDS:
         raise Invalid("of", f"must be one of {', '.join(sources.KINDS)}")
@@ -89,7 +88,7 @@ def get(person: User, pk: int) -> Export:
 def _may(person: User, export: Export) -> bool:
     try:
         sources.check(person, export.of)
-    except Refused:
+    except access.Missing:
         return False
     return True
 

@@ -17,7 +17,6 @@ from django.db.models import Exists, F, QuerySet
 
 from approvals import access, ledger_query, log_query
 from approvals.capabilities import Capability
-from approvals.errors import Refused
 from approvals.exports.columns import LEDGER, LOG, Column
 from approvals.queries import act_list, groups, pages, searching, subjects, totals
 from durable.errors import Invalid, NotFound
@@ -89,10 +88,9 @@ class Source:
 
 
 def check(person: User, of: str) -> None:
-    """Raise Refused unless the person may take such a file now."""
+    """Raise Missing, which names the right, unless the person may take such a file now."""
     for needed in (Capability.EXPORT, KINDS[of][1]):
-        if not access.may(person, needed):
-            raise Refused(str(access.Missing(needed)))
+        access.check(person, needed)
 
 
 def find(of: str, query: str, now: datetime) -> Source:

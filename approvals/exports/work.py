@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.db import Error, InterfaceError, OperationalError, connection
 from django.db.models import F, Q, QuerySet
 
+from approvals import access
 from approvals.exports import files, making, orders, sources
 from approvals.exports.making import Counter, Made
 from approvals.models import Export
@@ -78,7 +79,7 @@ def carry_on(pk: int) -> None:
         log.warning("the database went away under export %s: %s", pk, type(error).__name__)
     except Invalid as error:  # its sentence may hold what was asked for, and that may name somebody
         _failed(export, f"what was asked for ({error.field}) can't be answered any more; ask for it again")
-    except InterlockError as error:
+    except (InterlockError, access.Missing) as error:
         _failed(export, str(error))
     except Exception as error:
         log.error("export %s failed: %s", pk, type(error).__name__)
@@ -152,7 +153,7 @@ def _keep(export: Export, made: Made) -> None:
                 ActKind.EXPORT_MADE, export, journal.ENGINE, {"state": ExportState.MAKING.value},
                 {"state": ExportState.MADE.value}, rows=rows, sha256=made.manifest["sha256"],
             )  # fmt: skip
-    except (Overtaken, InterlockError):
+    except (Overtaken, InterlockError, access.Missing):
         files.remove(made.file)  # of whatever else nobody knows whether it was committed: the sweep knows
         raise
 

@@ -252,8 +252,3 @@ def gate(row: dict[str, Any], now: datetime) -> dict[str, Any]:
 
 def _title(row: dict[str, Any]) -> str:
     return words.title(row["tool"], row["minor"], row["currency"], undo=row["undo"] is not None)
-
-
-def may(user: User, name: str) -> bool:
-    """Whether there is such a list and the person may see it."""
-    return name in LISTS and access.may(user, LISTS[name].needs)

@@ -21,8 +21,10 @@ from approvals.ledger_query import (
     REASON,
     STATES,
     TOOL,
+    UNDO,
     UNDONE,
     VENDOR,
+    YES,
     LedgerQuery,
 )
 from approvals.queries import words
@@ -160,6 +162,7 @@ def wanted(query: LedgerQuery, groups: Iterable[Group]) -> Wanted:
         vendor=_called(vendors, query[VENDOR]),
         deciders=_called(_people(known["deciders"]), query[DECIDED_BY]) if query[DECIDED_BY] else None,
         states=query.states,
+        undo=query[UNDO] == YES if query[UNDO] else None,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import F, QuerySet
 
-from approvals import access
+from approvals import access, moments
 from approvals.capabilities import Capability
 from approvals.queries import behind, figures, pages, runs, trends, words
 from approvals.states import PAST, Verdict
@@ -67,7 +67,7 @@ def _restored() -> str:
     found = restoring.standing()
     if found is None:
         return ""
-    since = f"Restored from a backup of {found.since:%Y-%m-%d %H:%M} UTC"
+    since = f"Restored from a backup of {moments.whole(found.since)}"
     left = f"{_counted(found.left, 'effect')} to be settled"
     if not found.stopped:
         return f"{since}: {left} before anything of {'it' if found.left == 1 else 'them'} is sent."

@@ -10,10 +10,13 @@ from approvals.ledger_query import (
     CURRENCY,
     FROM,
     KEYS,
+    NO,
     STATE,
     STATE_WORDS,
     TO,
+    UNDO,
     UNDONE,
+    YES,
     LedgerQuery,
 )
 from approvals.queries import groups, subjects
@@ -24,6 +27,7 @@ from durable.money import EXPONENTS
 #: More than these are no help.
 OFFERED = 24
 _TIMES = {"today": "in your zone", "yesterday": "in your zone"}
+_UNDOS = {NO: "what was done", YES: "what took it back"}
 _AMOUNTS = {"100..200": "from 100 to 200, both included", ">=100": "100 or more"}
 _MONEY = re.compile(r"([0-9]+(?:\.[0-9]{1,4})?)(?: ?([A-Za-z]{3}))?")
 
@@ -57,8 +61,8 @@ def _values(key: str) -> list[tuple[str, str]]:
         return [(word, "an undo of it was applied" if word == UNDONE else "state") for word in STATE_WORDS]
     if key in (FROM, TO):
         return list(_TIMES.items())
-    if key == AMOUNT:
-        return list(_AMOUNTS.items())
+    if key in (AMOUNT, UNDO):
+        return list((_AMOUNTS if key == AMOUNT else _UNDOS).items())
     if key in KEYS and (words := groups.known(groups.all_groups()).get(key)):
         return [(word, key) for word in words]
     return [("", means)] if (means := KEYS.get(key)) else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils import timezone
@@ -96,22 +97,37 @@ def moved(found: Trends) -> list[dict[str, Any]]:
     ]
 
 
+def moved_besides(found: Trends) -> list[dict[str, Any]]:
+    """How much has moved in the currencies that have no picture, by their codes."""
+    return [
+        _total(found, currency)
+        for currency in sorted(found.moved, key=lambda currency: (-found.acts[currency], currency))[
+            CURRENCIES:
+        ]
+    ]
+
+
+def _total(found: Trends, currency: str) -> dict[str, Any]:
+    acts = found.acts[currency]
+    return {
+        "total": money(sum(found.moved[currency].values()), currency),
+        "acts": f"{acts:,} act{'' if acts == 1 else 's'}",
+        "href": f"{_behind('moved', found.period)}&{urlencode({'currency': currency})}",
+    }
+
+
 def _currency(found: Trends, currency: str, look: str) -> dict[str, Any]:
     sums = found.moved[currency]
     columns = []
     for moment, when in _buckets(found):
         told = money(sums.get(moment, 0), currency)
         columns.append(Column(f"{when}: {told}", (Piece(sums.get(moment, 0), look),), (when, told)))
-    total, acts = money(sum(sums.values()), currency), found.acts[currency]
-    whole = unit(currency)
-    return {
-        "total": total,
-        "acts": f"{acts:,} act{'' if acts == 1 else 's'}",
-        "href": f"{_behind('moved', found.period)}&currency={currency}",
+    shown, whole = _total(found, currency), unit(currency)
+    return shown | {
         "look": look,
         "chart": draw(
             f"moved-{currency}",
-            f"{total} moved in {found.period.words} by {acts:,} acts",
+            f"{shown['total']} moved in {found.period.words} by {shown['acts']}",
             columns,
             head=("From", currency),
             foot=_foot(found),

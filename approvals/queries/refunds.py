@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from approvals import days
 from approvals.charts import Chart, Column, Piece, draw
-from approvals.ledger_query import AGENT, CURRENCY, DECIDED_BY, FROM, NONE, REASON, TO, TOOL
+from approvals.ledger_query import AGENT, CURRENCY, DECIDED_BY, FROM, NO, NONE, REASON, TO, TOOL, UNDO
 from approvals.queries import actors, groups, periods, tallies, totals, words
 from approvals.queries.groups import Wanted
 from approvals.queries.periods import Asked, Mark, Period
@@ -29,7 +29,7 @@ from durable.tools import all_tools
 
 #: The tool whose history is shown where none is named, if there is one.
 REFUND = "refund"
-#: Agents, reasons or persons that are shown at most.
+#: Agents, reasons or persons that stand there at once; more open below them.
 BARS = 12
 _NAMELESS = {REASON: "no reason", DECIDED_BY: "nobody was asked", AGENT: NONE}
 
@@ -100,18 +100,22 @@ class _Currency:
             "href": self._behind(),
             "chart": self._chart(span, money),
             "parts": [
-                {"title": title, "name": f"{name}-{self.code}", "rows": self._bars(key, of)}
-                for title, name, key, of in (
-                    ("By agent", "agent", AGENT, lambda one: [one.like.agent]),
-                    ("By reason", "reason", REASON, lambda one: [one.like.reason or NONE]),
-                    ("By who decided", "person", DECIDED_BY, lambda one: one.like.deciders or [NONE]),
+                {"title": title, "name": f"{name}-{self.code}", "rows": rows[:BARS], "more": rows[BARS:]}
+                for title, name, rows in (
+                    ("By agent", "agent", self._bars(AGENT, lambda one: [one.like.agent])),
+                    ("By reason", "reason", self._bars(REASON, lambda one: [one.like.reason or NONE])),
+                    (
+                        "By who decided",
+                        "person",
+                        self._bars(DECIDED_BY, lambda one: one.like.deciders or [NONE]),
+                    ),
                 )
             ],
         }
 
     def _behind(self, start: str = "", end: str = "", **more: str) -> str:
         """The search behind a number."""
-        asked = {TOOL: self.tool, CURRENCY: self.code, **more}
+        asked = {TOOL: self.tool, CURRENCY: self.code, UNDO: NO, **more}
         asked |= {FROM: start or self.marks[0].start, TO: end or self.marks[-1].end}
         return f"{reverse('ledger')}?{urlencode({'q': written(asked.items())})}"
 
@@ -157,18 +161,19 @@ class _Currency:
             for name in of(one):
                 sums.setdefault(name, []).append(one)
         made = sorted(
-            ((_sum(self.code, some), name) for name, some in sums.items()), key=lambda one: -one[0].applied
+            ((_sum(self.code, some), sum(one.number for one in some), name) for name, some in sums.items()),
+            key=lambda one: -one[0].applied,
         )
-        most = max((money.applied for money, _ in made), default=0)
+        most = max((money.applied for money, _, _ in made), default=0)
         return [
             {
                 "name": _NAMELESS[key] if name == NONE else self.people.get(name, name),
                 "money": words.money(money.applied, self.code),
-                "count": money.count,
+                "number": number,
                 "share": f"{money.applied / most * 100 if most else 0:.1f}%",
                 "href": self._behind(**{key: name}),
             }
-            for money, name in made[:BARS]
+            for money, number, name in made
         ]
 
 

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.template.defaultfilters import filesizeformat
 
 from approvals import migrations as own
+from approvals import moments
 from approvals.queries import accounts, pages, readings, tamper
 from approvals.queries.parts import NONE, Part, Trouble
 from approvals.queries.readings import Work
@@ -251,8 +252,7 @@ def _stops(part: Part) -> None:
     part.facts = [("Standing", str(len(orders)) if orders else "none")]
     part.head = ("What", "By", "Since", "Why")
     part.table = [
-        (f"{one.scope} {one.name}".strip(), one.actor, f"{one.at:%Y-%m-%d %H:%M} UTC", one.reason)
-        for one in orders
+        (f"{one.scope} {one.name}".strip(), one.actor, moments.whole(one.at), one.reason) for one in orders
     ]
     for one in orders:
         what = "anything" if one.scope == "all" else f"{one.scope} {quoted(one.name)}"

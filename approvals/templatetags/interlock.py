@@ -69,6 +69,13 @@ def class_badge(name: str) -> SafeString:
 
 
 @register.simple_tag(takes_context=True)
+def may(context: template.Context, right: str) -> bool:
+    """Whether the reader has a right, by its codename: `{% may "see_ledger" as may_read %}`."""
+    request = context.get("request")
+    return request is not None and access.may(request.user, Capability(right))
+
+
+@register.simple_tag(takes_context=True)
 def log_of(context: template.Context, key: str, value: object) -> str:
     """Where the log has all acts of a kind, or on an object: `{% log_of "about:" run.id as log_url %}`.
 

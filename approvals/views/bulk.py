@@ -11,10 +11,10 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from approvals import access, attempts, decisions, htmx
+from approvals import access, attempts, decisions, htmx, problems
 from approvals.capabilities import Capability
 from approvals.decisions import Answer
-from approvals.forms import BulkForm, first_error
+from approvals.forms import BulkForm
 from approvals.models import Gate
 from approvals.queries import alike as alike_gates
 from approvals.queries import gate as one_gate
@@ -38,13 +38,18 @@ def decide_alike(request: SignedIn, gate_id: int) -> HttpResponse:
     gate = access.get_gate(request.user, gate_id)
     form = BulkForm(request.POST)
     if not form.is_valid():
-        return _show(request, gate, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))
+        return _show(
+            request,
+            gate,
+            status=HTTPStatus.UNPROCESSABLE_ENTITY,
+            problem=f"Nothing was recorded: {problems.of_form(form)}.",
+        )
     chosen = form.cleaned_data["gate"]
     try:
         gates = [access.get_gate(request.user, one.pk) for one in chosen]
         alike_gates.check(gates)
     except (Invalid, NotFound) as error:
-        problem = f"Nothing was recorded. {error}"
+        problem = f"Nothing was recorded: {problems.told(error)}."
         ticked = [one.pk for one in chosen]
         return _show(request, gate, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=problem, chosen=ticked)
     verdict, words = Verdict(form.cleaned_data["verdict"]), form.cleaned_data["reason"]

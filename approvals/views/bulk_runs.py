@@ -9,10 +9,10 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from approvals import access, attempts, bulk, htmx
+from approvals import access, attempts, bulk, htmx, problems
 from approvals.capabilities import Capability
 from approvals.errors import Refused
-from approvals.forms import BulkDraftForm, ReasonForm, first_error
+from approvals.forms import BulkDraftForm, ReasonForm
 from approvals.queries import bulk as seen
 from approvals.queries import pages
 from approvals.run_query import parse
@@ -37,7 +37,7 @@ def drafts(request: SignedIn) -> HttpResponse:
     """Fix which runs an act is about; its page then shows what it would do."""
     form = BulkDraftForm(request.POST)
     if not form.is_valid():
-        return run_list.refused(request, f"Nothing was done: {first_error(form)}")
+        return run_list.refused(request, f"Nothing was done: {problems.of_form(form)}.")
     data = form.cleaned_data
     try:
         if data["again"]:
@@ -46,7 +46,7 @@ def drafts(request: SignedIn) -> HttpResponse:
             query = parse(data["q"]) if data["all"] else None
             made = bulk.draft(request.user, data["act"], query=query, refs=data["run"])
     except Invalid as error:
-        return run_list.refused(request, f"Nothing was done: {error}.")
+        return run_list.refused(request, f"Nothing was done: {problems.told(error)}.")
     return htmx.see_other(request, reverse("bulk-act", args=[made.pk]))
 
 
@@ -66,20 +66,30 @@ def starts(request: SignedIn, pk: int) -> HttpResponse:
         return run_list.refused(request, f"Nothing was done: {bulk.GONE}.", HTTPStatus.CONFLICT)
     form = ReasonForm(request.POST)
     if not form.is_valid():
-        return _show(request, pk, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))
+        return _show(
+            request,
+            pk,
+            status=HTTPStatus.UNPROCESSABLE_ENTITY,
+            problem=f"Nothing was done: {problems.of_form(form)}.",
+        )
     try:
         bulk.start(request.user, pk, form.cleaned_data["reason"])
     except Refused as refusal:
         raise access.Missing(Capability.STEER_RUNS, str(refusal)) from None
     except Invalid as error:
         return _show(
-            request, pk, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=f"Nothing was done: {error}."
+            request,
+            pk,
+            status=HTTPStatus.UNPROCESSABLE_ENTITY,
+            problem=f"Nothing was done: {problems.told(error)}.",
         )
     except Conflict as error:
         try:
-            return _show(request, pk, status=HTTPStatus.CONFLICT, problem=f"{error}.")
+            return _show(request, pk, status=HTTPStatus.CONFLICT, problem=f"{problems.told(error)}.")
         except NotFound:  # its draft was dropped, so there is no page of it
-            return run_list.refused(request, f"Nothing was done: {error}.", status=HTTPStatus.CONFLICT)
+            return run_list.refused(
+                request, f"Nothing was done: {problems.told(error)}.", status=HTTPStatus.CONFLICT
+            )
     return htmx.see_other(request, reverse("bulk-act", args=[pk]))
 
 
@@ -92,7 +102,7 @@ def stops(request: SignedIn, pk: int) -> HttpResponse:
     except Refused as refusal:
         raise access.Missing(Capability.STEER_RUNS, str(refusal)) from None
     except Conflict as error:
-        return _show(request, pk, status=HTTPStatus.CONFLICT, problem=f"{error}.")
+        return _show(request, pk, status=HTTPStatus.CONFLICT, problem=f"{problems.told(error)}.")
     messages.success(request, "Stopped. What was done before stays done; the rest was not tried.")
     return htmx.see_other(request, reverse("bulk-act", args=[pk]))
 

@@ -12,10 +12,9 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
 
-from approvals import access, htmx
+from approvals import access, htmx, problems
 from approvals.acts import ACTS
 from approvals.capabilities import Capability
-from approvals.forms import first_error
 from approvals.run_forms import SteerForm
 from approvals.views import fork as fork_page
 from approvals.views.doors import SignedIn, door
@@ -47,7 +46,8 @@ def _command(
         form = act.form(request.POST, auto_id=f"{noun}-%s")
         bad = HTTPStatus.UNPROCESSABLE_ENTITY
         if not form.is_valid():
-            return refuse(request, found, status=bad, problem=first_error(form), again=noun, form=form)
+            problem = f"Nothing was done: {problems.of_form(form)}."
+            return refuse(request, found, status=bad, problem=problem, again=noun, form=form)
         if form.changes:
             access.check(request.user, Capability.EDIT_STATE)
         try:
@@ -55,7 +55,7 @@ def _command(
                 return first
             follow = command(ref, access.actor(request.user), form.cleaned_data)
         except InterlockError as refusal:
-            shown = {"status": HTTPStatus.CONFLICT, "problem": f"Nothing was done: {refusal}."}
+            shown = {"status": HTTPStatus.CONFLICT, "problem": f"Nothing was done: {problems.told(refusal)}."}
             if isinstance(refusal, (Moved, Invalid)):
                 shown |= {"again": noun, "form": form}  # what was typed is not typed twice
             if isinstance(refusal, Moved):

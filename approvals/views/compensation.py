@@ -32,7 +32,7 @@ def compensations(request: SignedIn) -> HttpResponse:
 @door("GET")
 def compensation(request: SignedIn, ref: str) -> HttpResponse:
     """One run's way back: what it would undo, how far it is, and what it left."""
-    run = access.get_run(request.user, ref)
+    run = access.get_ledger_of_run(request.user, ref)
     acts, now = [], None
     if not htmx.wants_fragment(request) and run.state not in _OVER:
         read = one_run.read(run, log=False)

@@ -8,11 +8,11 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
 
-from approvals import access, address, attempts, decisions, htmx, signins
+from approvals import access, address, attempts, decisions, htmx, problems, signins
 from approvals.capabilities import Capability
 from approvals.decisions import Answer, Circumstances
 from approvals.errors import Decided, Expired, Refused, Stale, Unread
-from approvals.forms import DecisionForm, EditForm, ReasonForm, first_error
+from approvals.forms import DecisionForm, EditForm, ReasonForm
 from approvals.models import Decision, Gate
 from approvals.queries import gate as one_gate
 from approvals.queries import inbox
@@ -35,7 +35,7 @@ def decide(request: SignedIn, gate_id: int) -> HttpResponse:
     """Record one person's answer, or say in words why not."""
     form = DecisionForm(request.POST)
     if not form.is_valid():
-        return _incomplete(request, gate_id, first_error(form))
+        return _incomplete(request, gate_id, f"Nothing was recorded: {problems.of_form(form)}.")
     verdict = Verdict(form.cleaned_data["verdict"])
     edit = None
     if verdict is Verdict.EDIT:
@@ -59,7 +59,7 @@ def answer_back(request: SignedIn, gate_id: int) -> HttpResponse:
     """Answer what a reviewer has asked back."""
     form = ReasonForm(request.POST)
     if not form.is_valid():
-        return _incomplete(request, gate_id, first_error(form))
+        return _incomplete(request, gate_id, f"Nothing was recorded: {problems.of_form(form)}.")
     try:
         opened = decisions.answer_back(request.user, gate_id, form.cleaned_data["reason"])
     except InterlockError as refusal:
@@ -105,9 +105,11 @@ def refused(
     if isinstance(refusal, Invalid):
         if edit is not None:
             edit.blame(refusal)
-        problem = f"Nothing was recorded. {str(refusal).removeprefix('args.')}"
+        problem = f"Nothing was recorded: {problems.told(refusal)}."
         return show(request, gate, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=problem, edit=edit)
-    return show(request, gate, status=HTTPStatus.CONFLICT, problem=f"Nothing was recorded: {refusal}.")
+    return show(
+        request, gate, status=HTTPStatus.CONFLICT, problem=f"Nothing was recorded: {problems.told(refusal)}."
+    )
 
 
 def _sentence(refusal: Conflict) -> str:

@@ -13,11 +13,10 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
-from approvals import access, htmx
+from approvals import access, htmx, problems
 from approvals import erasures as erasing
 from approvals.capabilities import Capability
 from approvals.erasure_forms import EraseForm, LookForm
-from approvals.forms import first_error
 from approvals.queries import erasures as seen
 from approvals.queries import pages
 from approvals.views.doors import SignedIn, door
@@ -42,11 +41,11 @@ def looks(request: SignedIn) -> HttpResponse:
     """What an erasure would do; nothing is done."""
     form = LookForm(request.POST)
     if not form.is_valid():
-        return _list(request, status=_BAD, problem=f"Nothing was looked for: {first_error(form)}.")
+        return _list(request, status=_BAD, problem=f"Nothing was looked for: {problems.of_form(form)}.")
     try:
         found = erasing.look(form.cleaned_data["names"], thoroughly=form.cleaned_data["thoroughly"])
     except Invalid as error:
-        return _list(request, status=_BAD, problem=f"Nothing was looked for: {error}.")
+        return _list(request, status=_BAD, problem=f"Nothing was looked for: {problems.told(error)}.")
     return _look(request, found)
 
 
@@ -55,7 +54,7 @@ def requests(request: SignedIn) -> HttpResponse:
     """Erase what was shown, and nothing else."""
     form = EraseForm(request.POST)
     if not form.is_valid():
-        names, problem = form.cleaned_data.get("names"), f"Nothing was erased: {first_error(form)}."
+        names, problem = form.cleaned_data.get("names"), f"Nothing was erased: {problems.of_form(form)}."
         if not names:
             return _list(request, status=_BAD, problem=problem)
         return _look(request, _found(form), status=_BAD, problem=problem)
@@ -78,7 +77,9 @@ def requests(request: SignedIn) -> HttpResponse:
         problem = f"Nothing was erased: {error}. Below stands how it is now."
         return _look(request, _found(form), status=HTTPStatus.CONFLICT, problem=problem)
     except Invalid as error:
-        return _look(request, _found(form), status=_BAD, problem=f"Nothing was erased: {error}.")
+        return _look(
+            request, _found(form), status=_BAD, problem=f"Nothing was erased: {problems.told(error)}."
+        )
     messages.success(
         request,
         "It is asked for. It goes once another person asks for the same."

@@ -13,9 +13,8 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 
-from approvals import access, htmx
+from approvals import htmx, problems
 from approvals.capabilities import Capability
-from approvals.errors import Refused
 from approvals.exports import files, orders, sources
 from approvals.queries import exports as seen
 from approvals.queries import pages
@@ -47,14 +46,12 @@ def requests(request: SignedIn) -> HttpResponse:
     of, query, form = (mend(request.POST.get(name, "")).strip() for name in ("of", "q", "form"))
     try:
         orders.order(request.user, of, query, form)
-    except Refused as refusal:
-        raise access.Missing(Capability.EXPORT, str(refusal)) from None
     except Invalid as error:
         return _draft(
             request,
             of,
             query,
-            problem=f"Nothing was asked for: {error}.",
+            problem=f"Nothing was asked for: {problems.told(error)}.",
             status=HTTPStatus.UNPROCESSABLE_ENTITY,
         )
     except Conflict as error:
@@ -166,8 +163,6 @@ def _draft(
     try:
         sources.check(request.user, of)
         source = sources.find(of, query, db_now())
-    except Refused as refusal:
-        raise access.Missing(sources.KINDS[of][1], str(refusal)) from None
     except Invalid as error:
         problem = problem or f"Nothing can be exported: {error.rule}"
         status = HTTPStatus.UNPROCESSABLE_ENTITY

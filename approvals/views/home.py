@@ -48,6 +48,7 @@ def _trends(request: SignedIn) -> dict[str, Any]:
             "throughput": pictures.throughput(found) if Capability.SEE_RUNS in held else None,
             "decisions": pictures.decisions(found) if Capability.SEE_GATES in held else None,
             "moved": pictures.moved(found) if Capability.SEE_LEDGER in held else None,
+            "moved_besides": pictures.moved_besides(found) if Capability.SEE_LEDGER in held else [],
         }
     return {**context, "trends_version": pages.version(context)}
 
@@ -72,8 +73,7 @@ def behind(request: SignedIn, name: str) -> HttpResponse:
     """The list that a number of the first page has counted."""
     if name not in lists.LISTS:
         raise Http404("no such list")
-    if not lists.may(request.user, name):
-        raise PermissionDenied("Your role does not include the right for this list.")
+    access.check(request.user, lists.LISTS[name].needs)
     after, before = (pages.cursor(request.GET.get(one)) for one in ("after", "before"))
     context = lists.listing(
         request.user,

@@ -9,9 +9,8 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
 
-from approvals import access, htmx, retention_forms
+from approvals import access, htmx, problems, retention_forms
 from approvals.capabilities import Capability
-from approvals.forms import first_error
 from approvals.queries import retained
 from approvals.retention_forms import SaveForm, TermsForm
 from approvals.views.doors import SignedIn, door
@@ -41,7 +40,7 @@ def change(request: SignedIn) -> HttpResponse:
     present = terms.terms(terms.policy())
     form = TermsForm(request.GET if asks else None, initial={name: present.of(name) for name in KINDS})
     if not asks or not form.is_valid():
-        return _show(request, form, problem=first_error(form) if asks else "")
+        return _show(request, form, problem=f"{problems.of_form(form)}." if asks else "")
     return _shown(request, form)
 
 
@@ -50,7 +49,8 @@ def policies(request: SignedIn) -> HttpResponse:
     """Put into force what was shown."""
     form = SaveForm(request.POST)
     if not form.is_valid():
-        return _show(request, form, problem=first_error(form), status=HTTPStatus.UNPROCESSABLE_ENTITY)
+        problem = f"Nothing was saved: {problems.of_form(form)}."
+        return _show(request, form, problem=problem, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     wanted = form.terms
     try:
         seen, rows = retention_forms.opened(form.cleaned_data["shown"], wanted)
@@ -66,10 +66,12 @@ def policies(request: SignedIn) -> HttpResponse:
             shown=rows,
         )
     except Invalid as error:
-        told = f"Nothing was saved: {error}."
+        told = f"Nothing was saved: {problems.told(error)}."
         return _shown(request, form, problem=told, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     except InterlockError as error:
-        return _shown(request, form, problem=f"Nothing was saved: {error}.", status=HTTPStatus.CONFLICT)
+        return _shown(
+            request, form, problem=f"Nothing was saved: {problems.told(error)}.", status=HTTPStatus.CONFLICT
+        )
     messages.success(request, "Saved. The next pass goes by it.")
     return htmx.see_other(request, reverse("retention"))
 

@@ -38,7 +38,7 @@ def conversation(request: SignedIn, ref: str) -> HttpResponse:
 @door("GET")
 def log(request: SignedIn, ref: str) -> HttpResponse:
     """Everything that the ledger holds about the run, in pages."""
-    found = access.get_run(request.user, ref)
+    found = access.get_ledger_of_run(request.user, ref)
     return _show(request, "run_log", found, "log", events.page(found, **_cursors(request)))
 
 

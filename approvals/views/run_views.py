@@ -8,9 +8,9 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
 
-from approvals import htmx, run_views
+from approvals import htmx, problems, run_views
 from approvals.capabilities import Capability
-from approvals.forms import RunViewForm, first_error
+from approvals.forms import RunViewForm
 from approvals.queries.runs import address
 from approvals.views import run_list
 from approvals.views.doors import SignedIn, door
@@ -22,11 +22,11 @@ def saved(request: SignedIn) -> HttpResponse:
     """Keep the list's query under a name."""
     form = RunViewForm(request.POST)
     if not form.is_valid():
-        return run_list.refused(request, f"Nothing was saved: {first_error(form)}")
+        return run_list.refused(request, f"Nothing was saved: {problems.of_form(form)}.")
     try:
         view = run_views.save(request.user, form.cleaned_data["name"], form.cleaned_data["q"])
     except Invalid as error:
-        return run_list.refused(request, f"Nothing was saved: {error}.")
+        return run_list.refused(request, f"Nothing was saved: {problems.told(error)}.")
     except Conflict as error:
         return run_list.refused(request, f"{error}.", HTTPStatus.CONFLICT)
     return htmx.see_other(request, f"{reverse('runs')}?{address(view.query)}")

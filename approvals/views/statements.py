@@ -11,9 +11,9 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.urls import reverse
 
-from approvals import access, htmx
+from approvals import access, htmx, problems
 from approvals.capabilities import Capability
-from approvals.forms import ExplanationForm, StatementForm, first_error
+from approvals.forms import ExplanationForm, StatementForm
 from approvals.queries import pages
 from approvals.queries import statements as seen
 from approvals.views.doors import SignedIn, door, query_text
@@ -37,7 +37,9 @@ def requested(request: SignedIn) -> HttpResponse:
     """Ask for one; its page then says how far it is."""
     form = StatementForm(request.POST)
     if not form.is_valid():
-        return _listed(request, f"Nothing was asked: {first_error(form)}", HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _listed(
+            request, f"Nothing was asked: {problems.of_form(form)}.", HTTPStatus.UNPROCESSABLE_ENTITY
+        )
     data = form.cleaned_data
     chosen = parse_qs(data["account"], keep_blank_values=True)
     try:
@@ -49,9 +51,10 @@ def requested(request: SignedIn) -> HttpResponse:
             actor=access.actor(request.user),
         )
     except Invalid as error:
-        return _listed(request, f"Nothing was asked: {error}.", HTTPStatus.UNPROCESSABLE_ENTITY)
+        why = problems.told(error, to="Up to and with")
+        return _listed(request, f"Nothing was asked: {why}.", HTTPStatus.UNPROCESSABLE_ENTITY)
     except Conflict as error:
-        return _listed(request, f"Nothing was asked: {error}.", HTTPStatus.CONFLICT)
+        return _listed(request, f"Nothing was asked: {problems.told(error)}.", HTTPStatus.CONFLICT)
     return htmx.see_other(request, reverse("statement", args=[made.pk]))
 
 
@@ -68,7 +71,7 @@ def explanations(request: SignedIn, number: int) -> HttpResponse:
     access.check(request.user, Capability.STATEMENTS)
     form = ExplanationForm(request.POST)
     if not form.is_valid():
-        return _shown(request, number, f"Nothing was recorded: {first_error(form)}")
+        return _shown(request, number, f"Nothing was recorded: {problems.of_form(form)}.")
     data = form.cleaned_data
     try:
         done = explaining.explain(
@@ -76,7 +79,7 @@ def explanations(request: SignedIn, number: int) -> HttpResponse:
         )
     except InterlockError as error:
         status = HTTPStatus.CONFLICT if isinstance(error, Conflict) else HTTPStatus.UNPROCESSABLE_ENTITY
-        return _shown(request, number, f"Nothing was recorded: {error}.", status)
+        return _shown(request, number, f"Nothing was recorded: {problems.told(error)}.", status)
     messages.success(
         request, f"{done} difference{'' if done == 1 else 's'} explained. The log has your words."
     )

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 
-from approvals import access, htmx, zones
+from approvals import access, htmx, problems, zones
 from approvals.views.doors import SignedIn, door
 from durable.clock import db_now
 from durable.errors import Invalid
@@ -34,7 +34,9 @@ def choices(request: SignedIn) -> HttpResponse:
             raise Invalid("zone", "must be given")
         zones.choose(request, request.user, mend(request.POST["zone"]).strip())
     except Invalid as error:
-        return _show(request, f"Nothing was changed: {error}.", HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _show(
+            request, f"Nothing was changed: {problems.told(error)}.", HTTPStatus.UNPROCESSABLE_ENTITY
+        )
     with zones.reading(request):
         messages.success(request, f"Days and times are now those of {timezone.get_current_timezone_name()}.")
     return htmx.see_other(request, reverse("time-zone"))

@@ -13,10 +13,10 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.urls import reverse
 
-from approvals import access, attempts, htmx, verdict_access
+from approvals import access, attempts, htmx, problems, verdict_access
 from approvals.capabilities import Capability
 from approvals.errors import Refused
-from approvals.forms import VerdictForm, first_error
+from approvals.forms import VerdictForm
 from approvals.queries.verdict import ACKNOWLEDGE, ASK_AGAIN, CANT_TELL, DID_NOT, HAPPENED, UNDO
 from approvals.views.doors import SignedIn, door
 from approvals.views.effects import show
@@ -39,7 +39,12 @@ def verdict(request: SignedIn, key: str) -> HttpResponse:
         raise access.Missing(Capability.SETTLE, f"{hindrance[:1].upper()}{hindrance[1:]}.")
     form = VerdictForm(request.POST, currency=found.currency)
     if not form.is_valid():
-        return show(request, found, status=HTTPStatus.UNPROCESSABLE_ENTITY, problem=first_error(form))
+        return show(
+            request,
+            found,
+            status=HTTPStatus.UNPROCESSABLE_ENTITY,
+            problem=f"Nothing was recorded: {problems.of_form(form)}.",
+        )
     try:
         done = _say(request.user, key, **form.cleaned_data)
     except Refused as refusal:
@@ -50,7 +55,7 @@ def verdict(request: SignedIn, key: str) -> HttpResponse:
     except InterlockError as refusal:
         status = HTTPStatus.UNPROCESSABLE_ENTITY if isinstance(refusal, Invalid) else HTTPStatus.CONFLICT
         found = access.get_effect(request.user, key)
-        return show(request, found, status=status, problem=f"Nothing was recorded: {refusal}.")
+        return show(request, found, status=status, problem=f"Nothing was recorded: {problems.told(refusal)}.")
     messages.success(request, done)
     return htmx.see_other(request, reverse("effect", args=[key]))
 
@@ -118,6 +123,11 @@ def look_ups(request: SignedIn, key: str) -> HttpResponse:
     try:
         doubts.look_now(key, actor=access.actor(request.user))
     except InterlockError as refusal:
-        return show(request, found, status=HTTPStatus.CONFLICT, problem=f"Nothing was asked: {refusal}.")
+        return show(
+            request,
+            found,
+            status=HTTPStatus.CONFLICT,
+            problem=f"Nothing was asked: {problems.told(refusal)}.",
+        )
     messages.success(request, "The vendor is asked with the next sweep; what it says appears here.")
     return htmx.see_other(request, reverse("effect", args=[key]))

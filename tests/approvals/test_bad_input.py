@@ -54,7 +54,7 @@ def test_a_state_that_is_no_good_json_is_refused_with_the_place_and_stays_as_it_
     seen = {"seen": standing.of(run).whole, "reason": "x", "version": run.version, "alone": "yes"}
     answer = olga.post(reverse(noun, args=[run.ref]), {**seen, "state": text})
     assert answer.status_code == 422 and says in answer.context["problem"]
-    assert answer.context["problem"].startswith("state: ")
+    assert answer.context["problem"].startswith("Nothing was done: Working state: ")
     assert (Run.objects.count(), Run.objects.get(pk=run.pk).version) == before
     if len(text) < 100:
         assert text.replace('"', "&quot;") in answer.content.decode()
@@ -78,7 +78,7 @@ def test_an_argument_that_is_no_good_json_is_refused_by_its_name(
     factories.suspend(claim)
     answer = edit(sign_in(factories.person("alice")), gate, order="8812", count=text)
     assert answer.status_code == 422 and says in answer.context["problem"]
-    assert answer.context["problem"].startswith("Nothing was recorded. count")
+    assert answer.context["problem"].startswith("Nothing was recorded: count")
     assert Decision.objects.count() == 0 and Gate.objects.count() == 1
 
 
@@ -86,7 +86,7 @@ def test_an_argument_with_a_nul_is_refused_by_its_name(sign_in: SignIn) -> None:
     gate = factories.gate()
     answer = edit(sign_in(factories.person("alice")), gate, order="8812\x00", amount="120", currency="EUR")
     assert answer.status_code == 422
-    assert answer.context["problem"] == "Nothing was recorded. order: Null characters are not allowed"
+    assert answer.context["problem"] == "Nothing was recorded: order: Null characters are not allowed."
     assert Decision.objects.count() == 0
 
 

@@ -145,17 +145,17 @@ def test_a_run_that_has_moved_on_since_the_difference_was_shown_is_not_forked(ru
 @pytest.mark.parametrize(
     ("field", "typed", "words"),
     [
-        ("input", '{"order": ""}', "input.order: String should have at least 1 character"),
-        ("input", '{"wants": "money"}', "input.order: Field required"),
-        ("input", '{"order": "1", "wants": "all"}', "input.wants: Input should be"),
-        ("input", '{"order": "1", "to": "me"}', "input.to: Extra inputs are not permitted"),
-        ("input", "null", "input: Input should be a valid dictionary"),
-        ("input", "{", "input: must be JSON: "),
-        ("input", '{"order": "1", "order": "2"}', "input: order: must be given once"),
-        ("input", '{"order": NaN}', "input: must not hold NaN"),
-        ("state", "[1]", "state: must be an object"),
-        ("state", "null", "state: must be an object"),
-        ("state", '{"a": "\\u0000"}', "state: a: "),
+        ("input", '{"order": ""}', "Input: order: String should have at least 1 character"),
+        ("input", '{"wants": "money"}', "Input: order: Field required"),
+        ("input", '{"order": "1", "wants": "all"}', "Input: wants: Input should be"),
+        ("input", '{"order": "1", "to": "me"}', "Input: to: Extra inputs are not permitted"),
+        ("input", "null", "Input: Input should be a valid dictionary"),
+        ("input", "{", "Input: must be JSON: "),
+        ("input", '{"order": "1", "order": "2"}', "Input: order: must be given once"),
+        ("input", '{"order": NaN}', "Input: must not hold NaN"),
+        ("state", "[1]", "Working state: must be an object"),
+        ("state", "null", "Working state: must be an object"),
+        ("state", '{"a": "\\u0000"}', "Working state: a: "),
     ],
 )
 def test_what_its_agent_would_refuse_names_the_field_and_changes_nothing(

@@ -80,14 +80,14 @@ def test_a_reason_reaches_the_record_with_its_own_line_breaks(sign_in: SignIn) -
     [
         ({"verdict": "reject"}, "say why"),
         ({"verdict": "reject", "reason": " "}, "say why"),
-        ({"verdict": "late refusal"}, "verdict"),
-        ({"verdict": "yes"}, "verdict"),
-        ({"digest": "x"}, "digest"),
-        ({"digest": ""}, "digest"),
-        ({"round": "0"}, "round"),
-        ({"round": "9" * 30}, "round"),
-        ({"reason": "x" * 2001, "verdict": "reject"}, "reason"),
-        ({"reason": "nul \x00", "verdict": "reject"}, "reason"),
+        ({"verdict": "late refusal"}, "choose one of the answers"),
+        ({"verdict": "yes"}, "choose one of the answers"),
+        ({"digest": "x"}, "what you were shown is not what this page was given"),
+        ({"digest": ""}, "what you were shown is missing"),
+        ({"round": "0"}, "what you were shown is not what this page was given"),
+        ({"round": "9" * 30}, "what you were shown is not what this page was given"),
+        ({"reason": "x" * 2001, "verdict": "reject"}, "Nothing was recorded: Reason: "),
+        ({"reason": "nul \x00", "verdict": "reject"}, "Nothing was recorded: Reason: "),
     ],
 )
 def test_a_bad_form_changes_nothing_and_says_what_is_wrong(
@@ -263,7 +263,7 @@ def test_a_command_that_does_not_fit_changes_nothing_and_says_why(
 def test_a_command_needs_a_reason(sign_in: SignIn) -> None:
     gate = factories.gate()
     answer = command(sign_in(factories.person("olga")), gate.effect.run, "holds", reason=" ")
-    assert answer.status_code == 422 and "reason" in answer.context["problem"]
+    assert answer.status_code == 422 and "Nothing was done: Reason: say why" in answer.context["problem"]
 
 
 def test_a_cancelled_run_loses_its_claim_to_go_on(sign_in: SignIn) -> None:

@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
 from approvals import access
 from approvals.charts import even, top
@@ -197,6 +198,24 @@ def test_the_pictures_count_what_their_lists_hold(sign_in: SignIn) -> None:
             (through["total_href"], 2), (through["failed_href"], 1), (took["total_href"], 1), (moved["href"], 1),
         ):  # fmt: skip
             assert listed(olga, href) == number, href
+
+
+def test_every_currency_that_moved_stands_there_with_its_list_and_three_have_a_picture(
+    sign_in: SignIn,
+) -> None:
+    currencies = ["EUR", "USD", "GBP", "JPY", "CHF"]
+    for currency in currencies:
+        claim = factories.running(limits={currency: 10_000_000})
+        paid = factories.propose(claim, order="1", amount="40", currency=currency)
+        Effect.objects.filter(pk=paid.pk).update(state="applied", settled_at=Clock() - timedelta(hours=1))
+    olga = sign_in(factories.person("olga"))
+    answer = olga.get(reverse("home"))
+    pictures, besides = answer.context["moved"], answer.context["moved_besides"]
+    assert len(pictures) == 3 and all("chart" not in one for one in besides)
+    assert sorted(one["total"][-3:] for one in [*pictures, *besides]) == sorted(currencies)
+    for one in besides:
+        assert f'<a href="{escape(one["href"])}">{one["total"]}</a> by 1 act' in answer.content.decode()
+        assert listed(olga, one["href"]) == 1
 
 
 def test_the_table_behind_a_picture_holds_its_numbers(sign_in: SignIn) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from approvals.run_query import STATES, RunQuery, parse
 from durable.states import RunState
+
+NOW = datetime(2026, 3, 29, 12, 0, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -29,8 +31,8 @@ from durable.states import RunState
     ],
 )
 def test_a_query_is_read_as_it_is_meant(text: str, found: RunQuery) -> None:
-    assert parse(text) == found
-    assert parse(str(found)) == found
+    assert parse(text, NOW) == found
+    assert parse(str(found), NOW) == found
 
 
 @pytest.mark.parametrize(
@@ -39,6 +41,7 @@ def test_a_query_is_read_as_it_is_meant(text: str, found: RunQuery) -> None:
         ("older-than:soon", "older-than: must be like 30m, 4h or 2d, not “soon”."),
         ("older-than:999999w", "older-than: must be like 30m, 4h or 2d, not 999999w."),
         ("from:soon", "from: must be like 2026, 2026-03, 2026-03-09 or today, not “soon”."),
+        ("from:2026-03 to:2026-02", "from: 2026-03 is later than 2026-02; nothing can be in between."),
         ("status:foo", "status: there is no “foo”; it is one of stuck, waiting"),
         ("status:,", "status: there is no “,”;"),
         (

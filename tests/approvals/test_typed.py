@@ -30,7 +30,9 @@ PIECES = [
     " ",
     "  ",
 ]
-TYPED = st.lists(st.sampled_from(PIECES) | st.text(max_size=3), max_size=8).map("".join)
+TYPED = st.lists(st.sampled_from(PIECES) | st.text(alphabet='a: "-\t\u2028é', max_size=3), max_size=8).map(
+    "".join
+)
 
 
 def ledger(text: str) -> Any:

@@ -17,7 +17,7 @@ from approvals.queries import finding
 from approvals.queries.finding import Tonight
 from approvals.queries.pictures import day_ends
 from durable.clock import db_now
-from durable.models import Effect, Run
+from durable.models import Effect, Recovery, Run, Stop
 from durable.money import MAX_MINOR, from_minor
 from tests import factories
 from tests.approvals.conftest import SignIn
@@ -122,6 +122,31 @@ def test_runs_are_found_by_the_days_of_the_reader_in_which_they_started() -> Non
         ):
             found = {run.pk for part in finding.found(run_query.parse(text)) for run in part}
             assert found == {claims[place].run_id for place in wanted}, text
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("ahead", [-3, 3])
+def test_today_is_a_day_of_the_databases_clock_however_this_machines_own_goes(
+    ahead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = datetime.now(UTC) + timedelta(days=ahead)
+    monkeypatch.setattr(timezone, "now", lambda: wrong)
+    before = days.today(db_now())
+    runs, log = run_query.parse("from:today to:today"), log_query.parse("from:today to:today")
+    meant = {(days.begins(day), days.begins(days.after(day))) for day in (before, days.today(db_now()))}
+    assert {(runs.start, runs.end), (log.begins, log.ends)} <= meant
+
+
+@pytest.mark.django_db
+def test_what_stopped_sending_is_told_in_the_readers_zone_on_each_page(sign_in: SignIn) -> None:
+    at = datetime(2026, 3, 9, 23, 30, tzinfo=UTC)
+    stop = Stop.objects.create(scope="all", actor="nadia", reason="a restore", at=at)
+    Recovery.objects.create(since=at, actor="nadia", reason="a restore", stop=stop, done_at=at)
+    olga = sign_in(factories.person("olga"))
+    assert olga.post(reverse("time-zone-choices"), {"zone": "Asia/Kolkata"}).status_code == 303
+    for name in ("home", "system"):
+        page = olga.get(reverse(name)).content.decode()
+        assert "10 Mar 2026, 05:00:00 IST" in page and "23:30 UTC" not in page, name
 
 
 @pytest.mark.django_db
