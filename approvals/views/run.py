@@ -54,6 +54,7 @@ def show(
         refused["said"] = request.POST.get("reason", "")
     context = one_run.detail(read) | {"acts": acts, "again": refused, "link": link, "acts_note": ""}
     context |= {"problem": problem, "section": "runs", "held": held.of(found)}
+    context["part"] = htmx.wants_fragment(request)
     ended = context["run"]["ended"]
     return htmx.page(
         request, "approvals/run_detail.html", context, fragment="live", ended=ended, status=status
