@@ -164,7 +164,18 @@ def glance(user: User, ref: str) -> tuple[object, ...]:
     found: tuple[object, ...] | None = (
         Run.objects.filter(Exists(held), ref=ref)
         .annotate(no=Subquery(head), money=Subquery(money.values("all")))
-        .values_list("state", "step", "version", "attempt", "held", "changed_at", "no", *_SPENT, "money")
+        .values_list(
+            "state",
+            "step",
+            "version",
+            "attempt",
+            "held",
+            "changed_at",
+            "message_count",
+            "no",
+            *_SPENT,
+            "money",
+        )
         .first()
         if user.is_active
         else None

@@ -12,6 +12,7 @@ from approvals.queries import erasures, pages, runs, words
 from approvals.queries.run import POINT_COLUMNS, point
 from durable.errors import NotFound
 from durable.models import Checkpoint, Run
+from durable.text import quoted
 
 #: More differences than this are counted, not listed.
 LISTED = 300
@@ -109,6 +110,7 @@ def about(run: Run) -> dict[str, Any]:
         "subject": words.subject(run.input),
         "state": run.state,
         "wait": words.wait_word(runs.open_waits([run.pk])[run.pk]),
+        "requester": quoted(run.requester),
         "created_at": run.created_at,
         "attempt": run.attempt,
         "erased": erasures.note(run),

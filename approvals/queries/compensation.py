@@ -169,29 +169,34 @@ def _owner(told: Iterable[Told], who: Mapping[str, str]) -> str:
 
 def listing(state: str, *, after: int | None, before: int | None) -> dict[str, Any]:
     """One page of runs on their way back or at its end. See compensation_list.html."""
-    wanted = state if state in {listed.value for listed in LISTED} else RunState.PARTLY_COMPENSATED.value
-    found = Run.objects.filter(state=wanted)
-    shown = pages.page(found.values(*_COLUMNS), after=after, before=before)
+    wanted = next((listed for listed in LISTED if listed.value == state), RunState.PARTLY_COMPENSATED)
+    shown = pages.page(_of(wanted).values(*_COLUMNS), after=after, before=before)
     refs = [row["ref"] for row in shown.rows]
     events = _by_run(LedgerEvent.objects.filter(run_ref__in=refs, kind__in=_ASKED_VALUES + _LOST_VALUES))
     who = actors.names(actor for told in events.values() for *_, actor in told)
     rows = [_listed(row, events.get(row["ref"], []), who) for row in shown.rows]
+    numbers = dict(zip(LISTED, pages.counts([_of(state) for state in LISTED]), strict=True))
+    filters = _chips(wanted, numbers)
     return {
         "runs": rows,
-        "page": shown.context(pages.count(found)),
-        "state": wanted,
-        "version": pages.version(rows),
+        "page": shown.context(numbers[wanted]),
+        "state": wanted.value,
+        "filters": filters,
+        "version": pages.version(rows, filters),
         "now": db_now(),
     }
 
 
-def chips(state: str) -> list[dict[str, Any]]:
-    """The three lists with their counts; one query."""
-    counts = pages.counts([Run.objects.filter(state=listed.value) for listed in LISTED])
+def _of(state: RunState) -> QuerySet[Run]:
+    return Run.objects.filter(state=state.value)
+
+
+def _chips(state: RunState, numbers: Mapping[RunState, int]) -> list[dict[str, Any]]:
+    """The three lists with their counts."""
     return [
         {"label": listed.value.capitalize(), "query": f"state={listed.value.replace(' ', '+')}",
-         "count": pages.words(count), "current": listed.value == state}
-        for listed, count in zip(LISTED, counts, strict=True)
+         "count": pages.words(count), "current": listed is state}
+        for listed, count in numbers.items()
     ]  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from durable.errors import InterlockError
 from durable.models import Budget, Checkpoint, LedgerEvent, Purse, Run
 from durable.standing import Standing
 from durable.states import ENDED, FINAL, CheckpointKind, EffectState, RunState
+from durable.text import quoted
 
 #: What a checkpoint was written for, in words.
 _AFTER = {
@@ -55,8 +56,8 @@ def version(run: Run, no: int | None, purses: Sequence[Purse]) -> str:
     budget = run.budget
     spent = (budget.steps_used, budget.tokens_used, budget.tokens_reserved)
     money = sum(one.reserved_minor + 3 * one.spent_minor for one in purses) if purses else None
-    stands = (run.state, run.step, run.version, run.attempt, run.held, run.changed_at, no)
-    return pages.version(*stands, *spent, money)
+    stands = (run.state, run.step, run.version, run.attempt, run.held, run.changed_at, run.message_count)
+    return pages.version(*stands, no, *spent, money)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +113,13 @@ def detail(found: Read) -> dict[str, Any]:
             "version": version(run, found.stands.no, purses),
             "created_at": run.created_at,
             "attempt": run.attempt,
+            "requester": quoted(run.requester),
             "code": "",
             "ended": RunState(run.state) in FINAL,
         },
+        "given": json.dumps(run.input, ensure_ascii=False) if run.input else "",  # nothing, or erased
         "erased": erasures.note(run),
         "result": _result(run),
-        "requester": run.requester,
         "plan": _plan(run, found.points, waits),
         "budget": _gauges(run, purses, found.now),
         "effects": [effects.row(one) for one in rows],

@@ -70,7 +70,7 @@ def page(query: RunQuery, now: datetime, *, after: int | None, before: int | Non
         {row["pk"]: row["digest"] for row in rows},
         page.rows[-1]["id"] if page.older else 0,
         page.rows[0]["id"] if page.newer else None,
-        _digest(counts),
+        _digest(counts, len(rows)),
     )
     return {
         "query": base.query,
@@ -79,7 +79,7 @@ def page(query: RunQuery, now: datetime, *, after: int | None, before: int | Non
         "counts": counts,
         "shown": shown,
         "news": "",
-        "total_known": counts["total"] <= pages.COUNTED,
+        **_beyond(counts["total"], len(rows)),
     }
 
 
@@ -94,15 +94,17 @@ def changed(query: RunQuery, shown: Shown, now: datetime) -> dict[str, Any]:
     still = set(first.union(*others) if others else first)
     told = [_row(row, now, left=row["pk"] not in still) for row in rows]
     counts = runs.counts(query, base)
-    digest = _digest(counts)
+    digest = _digest(counts, len(still))
     news = pages.count(shown.newer(found))
     new = pages.words(news) if news else ""
     return {
         "runs": [row for row in told if shown.rows[row["pk"]] != row["digest"]],
         "counts": counts if digest != shown.chips else None,
-        "page": {"total": pages.words(counts["total"])},
+        "page": {"total": pages.words(counts["total"]), "shown": len(still)},
+        **_beyond(counts["total"], len(still)),
         "news": new,
         "one": news == 1,
+        "listed": bool(shown.rows),
         "shown": Shown({row["pk"]: row["digest"] for row in told}, shown.low, shown.high, digest, new),
     }
 
@@ -113,7 +115,12 @@ def _row(row: dict[str, Any], now: datetime, *, left: bool = False) -> dict[str,
     return {**shown, "digest": pages.version(shown)[:6]}
 
 
-def _digest(counts: dict[str, Any]) -> str:
-    return pages.version([(chip["count"], chip["none"]) for chip in (*counts["views"], *counts["states"])])[
-        :8
-    ]
+def _beyond(total: int, shown: int) -> dict[str, bool]:
+    """Whether more runs match than the page shows, and whether they are not too many to act on all."""
+    return {"more": total > shown, "total_known": total <= pages.COUNTED}
+
+
+def _digest(counts: dict[str, Any], shown: int) -> str:
+    """A name of all numbers on the page: of the chips, of the whole list, and how many of it the page shows."""
+    chips = [(chip["count"], chip["none"]) for chip in (*counts["views"], *counts["states"])]
+    return pages.version(chips, pages.words(counts["total"]), shown)[:8]

@@ -22,8 +22,7 @@ def compensations(request: SignedIn) -> HttpResponse:
     """The runs that were compensated in part, or are being compensated."""
     after, before = (pages.cursor(request.GET.get(name)) for name in ("after", "before"))
     context = way_back.listing(query_text(request, "state"), after=after, before=before)
-    if not htmx.wants_fragment(request):
-        context["filters"] = way_back.chips(context["state"])
+    context["part"] = htmx.wants_fragment(request)
     return htmx.page(
         request, "approvals/compensation_list.html", context, fragment="rows", version=context["version"]
     )

@@ -33,7 +33,8 @@ def ledger(request: SignedIn) -> HttpResponse:
     # What was erased is still found by its whole name; where nothing is, or a part of one, nothing was erased.
     whole = context["effects"] and not search.about
     context["erased"] = erasures.of_query(search.query) if whole else []
-    context |= {"version": version, "now": now} | _around(request, search)
+    context |= {"version": version, "now": now, "part": htmx.wants_fragment(request)}
+    context |= _around(request, search)
     return htmx.page(request, "approvals/ledger.html", context, fragment="rows")
 
 

@@ -58,6 +58,7 @@ def show(
     context |= {"problem": problem, "section": "runs", "held": held.of(found)}
     if not access.may(request.user, Capability.SEE_LEDGER):
         context |= _without_ledger(read)
+    context["part"] = htmx.wants_fragment(request)
     ended = context["run"]["ended"]
     return htmx.page(
         request, "approvals/run_detail.html", context, fragment="live", ended=ended, status=status

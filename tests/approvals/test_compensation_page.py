@@ -127,3 +127,14 @@ def test_of_two_undos_of_one_effect_the_newer_counts(operator: Client) -> None:
     page = shown(operator, run)
     assert [item["state"] for item in page["items"]] == ["compensated", "compensated"]
     assert page["sums"] == [{"currency": "EUR", "undone": 1100, "ahead": 0, "lost": 0}]
+
+
+def test_the_three_lists_are_counted_anew_with_the_rows_that_a_poll_brings(operator: Client) -> None:
+    partly()
+    listed, htmx = reverse("compensation"), {"HX-Request": "true"}
+    seen = operator.get(listed).context["version"]
+    assert operator.get(listed, {"seen": seen}, headers=htmx).status_code == 204
+    applied("compensating")  # stands in another list than the one that is open
+    body = operator.get(listed, {"seen": seen}, headers=htmx).content.decode()
+    assert 'id="states" aria-label="By state" hx-swap-oob="true"' in body
+    assert "Compensating <span>1</span>" in body and "Partly compensated <span>1</span>" in body

@@ -125,3 +125,13 @@ def _plan(cursor: Any, q: str) -> str:
             cursor.execute(f"EXPLAIN {query['sql']}")
             lines += [line for (line,) in cursor.fetchall() if "durable_effectgroup" not in line]
     return "\n".join(lines)
+
+
+def test_the_states_are_counted_anew_with_the_rows_that_a_poll_brings(reader: Client) -> None:
+    moved(["5", "6"])
+    page = reader.get(reverse("ledger"))
+    moved(["7"])
+    body = reader.get(reverse("ledger"), {"seen": page.context["version"]}, headers=HTMX).content.decode()
+    assert "3 of 3" in body
+    assert 'id="states" aria-label="By state" hx-swap-oob="true"' in body and "All <span>3</span>" in body
+    assert "hx-swap-oob" not in page.content.decode().partition("<main")[2]

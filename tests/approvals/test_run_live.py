@@ -12,7 +12,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from durable.models import Run
+from approvals.queries.pages import PAGE
+from durable.models import Branch, Budget, Run
 from tests import factories
 from tests.approvals.conftest import SignIn, fewest
 from tests.approvals.test_query_bounds import MOST
@@ -109,3 +110,29 @@ def test_a_poll_that_no_page_has_made_loads_the_page_anew(olga: Client) -> None:
         "low=0&rows=" + ",".join(["1.a"] + [f"{n}.a" for n in range(60)]),
     ):
         assert ask(olga, f"{reverse('runs')}?{nonsense}")["HX-Refresh"] == "true", nonsense
+
+
+def test_every_number_of_the_list_is_told_anew_with_what_came(olga: Client) -> None:
+    stuck()
+    budget, branch = Budget.objects.create(), Branch.objects.create()
+    Run.objects.bulk_create(
+        Run(ref=f"run-q{n}", agent="refund_desk", input={}, input_digest="0" * 64, requester="shop", state="completed",
+            step="pay", budget=budget, branch=branch, due_at=None)
+        for n in range(PAGE)
+    )  # fmt: skip
+    page = olga.get(reverse("runs")).content.decode()
+    assert "50 of 51" in page and "All 51 that match" in page
+    poll = opened(olga)
+    stuck()
+    body = ask(olga, poll).content.decode()
+    assert 'id="run-total" hx-swap-oob="true">52 in this list' in body
+    assert 'id="runs-shown" hx-swap-oob="true">50 of 52' in body
+    assert 'id="runs-all" hx-swap-oob="true"' in body and "All 52 that match" in body
+
+
+def test_a_list_of_nothing_is_told_no_number_that_has_no_place_on_it(olga: Client) -> None:
+    poll = opened(olga, "status:stuck")
+    stuck()
+    body = ask(olga, poll).content.decode()
+    assert "1 new, show it" in body and "1 in this list" in body
+    assert "runs-shown" not in body and "runs-all" not in body

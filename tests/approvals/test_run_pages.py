@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from approvals.queries import pages, timeline
 from durable.clock import db_now
@@ -243,3 +244,19 @@ def test_what_was_said_stands_in_its_place_and_not_among_the_notices(run: Run, s
     Run.objects.filter(pk=run.pk).update(message_count=1)
     shown = page(sign_in, "conversation", run).content.decode()
     assert shown.count("One cushion is stained.") == 1
+
+
+def test_a_run_says_on_whose_behalf_it_runs_and_what_it_was_given(run: Run, sign_in: SignIn) -> None:
+    Run.objects.filter(pk=run.pk).update(input={"order": "8812", "note": "as agreed by phone"})
+    client = sign_in(factories.person("olga"))
+    for name in ("run", "conversation", "log", "checkpoints"):
+        told = client.get(reverse(name, args=[run.ref])).content.decode()
+        assert "on behalf of “customer desk”" in strip_tags(told), name
+    address = reverse("run", args=[run.ref])
+    whole = client.get(address).content.decode()
+    assert '<h2 id="given-h">Input</h2>' in whole and "as agreed by phone" in whole
+    # It never changes, so a poll leaves what stands there, and does not send it again.
+    part = client.get(address, {"seen": "older"}, headers={"HX-Request": "true"}).content.decode()
+    assert 'id="given"' in part and "hx-preserve" in part and "as agreed by phone" not in part
+    Run.objects.filter(pk=run.pk).update(input={})
+    assert 'id="given"' not in client.get(address).content.decode()
