@@ -1,4 +1,4 @@
-"""The chapter's run: refunds of 10, 25, 40 and 5 in four steps. And one refund of 40 alone, for what happens without.
+"""The story's run: refunds of 10, 25, 40 and 5 in four steps. And one refund of 40 alone, for what happens without.
 
 All of one charge, so that the vendor's book can be read by it.
 """

@@ -1,4 +1,4 @@
-"""The chapter's story, on real processes: a worker killed at the worst moment, and another that makes it good.
+"""The story of four refunds, on real processes: a worker killed at the worst moment, and another that makes it good.
 
 Four refunds; SIGKILL after the vendor has acted on the third and before its outcome is recorded. Another worker
 resumes, asks the vendor, adopts the receipt, goes on. Then the same crash at a vendor that ignores idempotency keys,

@@ -72,7 +72,7 @@ def moved(book: Book, charge: str) -> list[Decimal]:
 
 
 def plain(amounts: Iterable[Decimal]) -> str:
-    """Write amounts as the chapter does: [10, 25, 40, 5]."""
+    """Write amounts as the story tells them: [10, 25, 40, 5]."""
     return f"[{', '.join(f'{amount.normalize():f}' for amount in amounts)}]"
 
 

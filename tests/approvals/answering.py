@@ -14,6 +14,8 @@ from approvals.states import Verdict
 from durable.clock import db_now
 from durable.models import LedgerEvent
 
+#: How a moment reads in a sentence, as a pattern: with its day too, if midnight has come since.
+MOMENT = r"(\d{1,2} [A-Z][a-z]{2}( \d{4})?, )?\d\d:\d\d:\d\d UTC"
 HERE = Circumstances(ip="192.0.2.7", browser="test", authenticated="session")
 APPROVE, REJECT, EDIT, ASK_BACK = Verdict.APPROVE, Verdict.REJECT, Verdict.EDIT, Verdict.ASK_BACK
 

@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from tests import factories
 from tests.local import invented
 from tests.vendors import vendor, vendor_process
 
@@ -29,6 +30,18 @@ def sign_in() -> SignIn:
         return client
 
     return enter
+
+
+@pytest.fixture
+def olga(sign_in: SignIn) -> Client:
+    """An operator's browser."""
+    return sign_in(factories.person("olga"))
+
+
+@pytest.fixture
+def ada(sign_in: SignIn) -> Client:
+    """An admin's browser."""
+    return sign_in(factories.person("ada"))
 
 
 @pytest.fixture

@@ -38,11 +38,6 @@ def count_out(call: Call, order: str, count: int) -> Receipt:
     raise NotImplementedError
 
 
-@pytest.fixture
-def olga(sign_in: SignIn) -> Client:
-    return sign_in(factories.person("olga"))
-
-
 @pytest.mark.parametrize(("text", "says"), NO_GOOD)
 @pytest.mark.parametrize("noun", ["state", "forks"])
 def test_a_state_that_is_no_good_json_is_refused_with_the_place_and_stays_as_it_was_typed(

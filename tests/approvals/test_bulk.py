@@ -22,8 +22,11 @@ from durable.models import LedgerEvent, Run
 from durable.models.fields import Clock
 from durable.states import RunState
 from tests import factories
+from tests.approvals.bulk_acts import olga, outcomes, told
 from tests.approvals.conftest import SignIn
 from tests.approvals.test_run_list import in_state, stuck
+
+__all__ = ["olga", "told"]
 
 pytestmark = pytest.mark.django_db
 
@@ -38,27 +41,9 @@ def nothing_armed() -> Iterator[None]:
     faults.disarm_all()
 
 
-@pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The acts that workers were told of."""
-    found: list[int] = []
-    monkeypatch.setattr(bulk, "announce", found.append)
-    return found
-
-
-@pytest.fixture
-def olga() -> User:
-    return factories.person("olga")
-
-
 def going(person: User, act: str, *found: Run, reason: str = "night shift") -> BulkAct:
     made = bulk.draft(person, act, query=None, refs=[run.ref for run in found])
     return bulk.start(person, made.pk, reason)
-
-
-def outcomes(made: BulkAct) -> dict[str, tuple[str, str]]:
-    rows = made.results.values_list("run__ref", "outcome", "words")
-    return {ref: (outcome, words) for ref, outcome, words in rows}
 
 
 def events(*found: Run) -> list[tuple[str, str, str]]:

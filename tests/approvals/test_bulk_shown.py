@@ -16,30 +16,20 @@ from approvals.bulk_acts import BulkKind
 from approvals.models import BulkAct
 from approvals.run_query import parse
 from durable import runs, steering
-from durable.models import LedgerEvent, Run
+from durable.models import Run
 from durable.states import RunState
 from tests import factories
 from tests.approvals.answering import answer
+from tests.approvals.bulk_acts import olga, outcomes, told
 from tests.approvals.conftest import SignIn
-from tests.approvals.test_commands import stuck
+from tests.approvals.test_commands import kinds, stuck
 from tests.approvals.test_run_list import in_state
+
+__all__ = ["olga", "told"]
 
 pytestmark = pytest.mark.django_db
 
 CHANGED = ("refused", bulk.MOVED)
-
-
-@pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The acts that workers were told of."""
-    found: list[int] = []
-    monkeypatch.setattr(bulk, "announce", found.append)
-    return found
-
-
-@pytest.fixture
-def olga() -> User:
-    return factories.person("olga")
 
 
 def at_gate() -> Run:
@@ -79,21 +69,6 @@ CASES: tuple[tuple[str, Callable[[], Run], Callable[[Run], None], str], ...] = (
 )
 
 
-def told_of(run: Run) -> list[str]:
-    return list(
-        LedgerEvent.objects.filter(run_ref=run.ref, actor="olga")
-        .order_by("no")
-        .values_list("kind", flat=True)
-    )
-
-
-def outcomes(made: BulkAct) -> dict[str, tuple[str, str]]:
-    return {
-        ref: (outcome, words)
-        for ref, outcome, words in made.results.values_list("run__ref", "outcome", "words")
-    }
-
-
 @pytest.mark.parametrize(("act", "made_so", "changes", "kind"), CASES)
 @pytest.mark.parametrize("started", [False, True], ids=["before the start", "after the start"])
 def test_a_run_that_has_changed_since_the_draft_refuses_and_the_others_go_on(
@@ -118,7 +93,7 @@ def test_a_run_that_has_changed_since_the_draft_refuses_and_the_others_go_on(
         found[1].ref: CHANGED,
         found[2].ref: ("done", ""),
     }
-    assert [told_of(run) for run in found] == [[kind], [], [kind]]
+    assert [kinds(run) for run in found] == [[kind], [], [kind]]
 
 
 def test_the_steps_of_busy_runs_outrun_no_hold_and_those_that_touch_nothing_no_cancel(olga: User) -> None:
@@ -139,7 +114,7 @@ def test_all_that_match_are_those_that_were_counted_and_as_they_stood_then(olga:
     bulk.start(olga, made.pk, "try again")
     bulk.carry_on(made.pk)
     assert outcomes(made) == {bad.ref: ("done", ""), worse.ref: CHANGED}
-    assert [told_of(run) for run in (bad, worse, later)] == [["retried"], [], []]
+    assert [kinds(run) for run in (bad, worse, later)] == [["retried"], [], []]
 
 
 def test_what_changes_while_it_is_counted_has_changed_since(
@@ -178,7 +153,7 @@ def test_its_row_says_so_with_a_link_and_a_new_look_lets_the_act_be_done(olga: U
     assert (again.total, again.radius["fits"]) == (1, 1)
     client.post(reverse("bulk-starts", args=[again.pk]), {"reason": "I have seen it"})
     bulk.carry_on(again.pk)
-    assert outcomes(again) == {run.ref: ("done", "")} and told_of(run) == ["retried"]
+    assert outcomes(again) == {run.ref: ("done", "")} and kinds(run) == ["retried"]
 
 
 def test_a_draft_looked_at_again_holds_to_how_its_runs_stand_now(olga: User, sign_in: SignIn) -> None:

@@ -42,11 +42,6 @@ def kinds(effect: Effect) -> list[str]:
 
 
 @pytest.fixture
-def olga(sign_in: SignIn) -> Client:
-    return sign_in(factories.person("olga"))
-
-
-@pytest.fixture
 def large(settings: Any) -> Effect:
     """One in doubt that a single person may not settle."""
     settings.VERDICT_ALONE_LIMIT = 20

@@ -24,11 +24,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def ada(sign_in: SignIn) -> Client:
-    return sign_in(factories.person("ada"))
-
-
-@pytest.fixture
 def noor(sign_in: SignIn) -> Client:
     person = factories.person("noor")
     person.groups.add(Group.objects.get(name="admin"))

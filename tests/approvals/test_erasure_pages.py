@@ -41,11 +41,6 @@ def alone(settings: Any) -> None:
     settings.ERASE_ALONE_LIMIT = 100
 
 
-@pytest.fixture
-def ada(sign_in: SignIn) -> Client:
-    return sign_in(factories.person("ada"))
-
-
 def look(client: Client, names: str = "order:8812", **more: str) -> Any:
     return client.post(reverse("erasure-looks"), {"names": names, **more})
 

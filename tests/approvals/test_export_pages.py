@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -16,13 +14,11 @@ from approvals.models import Export
 from durable.models import LedgerEvent
 from tests import factories
 from tests.approvals.conftest import SignIn
+from tests.approvals.test_exports import folder
+
+__all__ = ["folder"]
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def folder(settings: Any, tmp_path: Path) -> None:
-    settings.INTERLOCK_EXPORTS = str(tmp_path / "exports")
 
 
 STATUS = {"nobody": 302, "rita": 200, "ada": 200}

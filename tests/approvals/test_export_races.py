@@ -18,16 +18,13 @@ from approvals.states import ExportState
 from durable.errors import Conflict
 from tests import factories
 from tests.approvals.conftest import SignIn
+from tests.approvals.test_exports import folder
 from tests.engine.rooted import url
 from tests.together import at_once
 
+__all__ = ["folder"]
+
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def folder(settings: Any, tmp_path: Path) -> Path:
-    settings.INTERLOCK_EXPORTS = str(tmp_path / "exports")
-    return tmp_path / "exports"
 
 
 @pytest.fixture

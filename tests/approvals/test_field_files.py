@@ -98,11 +98,11 @@ def test_a_file_full_of_hostile_texts_computes_nothing_and_is_read_back_whole(fo
 #: When it had to be decided by (UTC), and what people in Berlin read; worked out by hand from the rules of the zone.
 DEADLINES = {
     # 24 hours after 18:00 of the day before the clocks go back, and forward.
-    "2027-10-31T16:00:00+00:00": "31 Oct 2027, 17:00 CET",
-    "2027-03-28T17:00:00+00:00": "28 Mar 2027, 19:00 CEST",
+    "2025-10-26T16:00:00+00:00": "26 Oct 2025, 17:00 CET",
+    "2025-03-30T17:00:00+00:00": "30 Mar 2025, 19:00 CEST",
     # 02:30 comes twice.
-    "2027-10-31T00:30:00+00:00": "31 Oct 2027, 02:30 CEST",
-    "2027-10-31T01:30:00+00:00": "31 Oct 2027, 02:30 CET",
+    "2025-10-26T00:30:00+00:00": "26 Oct 2025, 02:30 CEST",
+    "2025-10-26T01:30:00+00:00": "26 Oct 2025, 02:30 CET",
 }
 
 

@@ -53,11 +53,6 @@ def run() -> Run:
     return Run.objects.get(pk=made.pk)
 
 
-@pytest.fixture
-def olga(sign_in: SignIn) -> Client:
-    return sign_in(factories.person("olga"))
-
-
 def page(client: Client, run: Run, version: int = 1) -> Any:
     return client.get(reverse("fork", args=[run.ref]), {"version": str(version)})
 

@@ -17,6 +17,7 @@ from durable import standing, vault
 from durable.clock import db_now
 from durable.models import Effect, LedgerEvent, Run
 from tests import factories
+from tests.approvals.answering import MOMENT
 from tests.approvals.conftest import SignIn
 
 pytestmark = pytest.mark.django_db
@@ -120,7 +121,7 @@ def test_a_second_click_and_a_second_person_are_told_in_words(sign_in: SignIn) -
     assert post(alice, gate).status_code == 303
     again, other = post(alice, gate), post(bob, gate, "reject", reason="no")
     assert (again.status_code, other.status_code) == (409, 409)
-    assert re.fullmatch(r"Already approved by you at \d\d:\d\d:\d\d UTC\.", again.context["problem"])
+    assert re.fullmatch(rf"Already approved by you at {MOMENT}\.", again.context["problem"])
     assert "it was already approved by Alice at" in other.context["problem"]
     assert Decision.objects.count() == 1
 

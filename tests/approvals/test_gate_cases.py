@@ -22,7 +22,7 @@ from durable.digest import canonical, sha256
 from durable.models import Budget, Effect, LedgerEvent, Message, Run, Sealed
 from durable.models.fields import Clock
 from tests import factories
-from tests.approvals.answering import ASK_BACK, answer
+from tests.approvals.answering import ASK_BACK, MOMENT, answer
 from tests.approvals.conftest import SignIn
 from tests.approvals.test_alike import token
 from tests.approvals.test_forms import form_of, post
@@ -71,7 +71,7 @@ def test_two_posts_of_one_person_at_the_same_moment_are_one_decision_and_a_sente
     told = at_once(*(partial(post, client, gate) for client in clients), loses=())
     assert sorted(answered.status_code for answered in told) == [303, 409]
     (second,) = (answered for answered in told if answered.status_code == 409)
-    assert re.fullmatch(r"Already approved by you at \d\d:\d\d:\d\d UTC\.", second.context["problem"])
+    assert re.fullmatch(rf"Already approved by you at {MOMENT}\.", second.context["problem"])
     assert Decision.objects.count() == 1 and Run.objects.get(pk=gate.effect.run_id).state == "queued"
 
 

@@ -18,7 +18,6 @@ from durable.models import Budget, Effect, Purse
 from durable.states import Attention
 from durable.transitions import lock_run
 from tests import factories
-from tests.approvals.conftest import SignIn
 from tests.approvals.test_attempts import refusals
 from tests.approvals.test_commands import stuck
 from tests.approvals.test_compensation_page import applied
@@ -27,11 +26,6 @@ from tests.approvals.test_radius import pays, run_with
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
-
-
-@pytest.fixture
-def olga(sign_in: SignIn) -> Client:
-    return sign_in(factories.person("olga"))
 
 
 def told(client: Client, path: str, seen: str) -> int:

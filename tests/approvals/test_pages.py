@@ -62,7 +62,6 @@ def test_badge_list_and_overview_agree_at_all_times(sign_in: SignIn) -> None:
         assert page.context["queue"]["total"] == left
         assert items[0]["count"] == str(left)
         assert olga.get("/").context["expiring_total"] == str(left)
-        assert olga.get(reverse("runs"), {"state": "gate"}).context["page"]["shown"] >= left
         Gate.objects.filter(pk__in=Gate.objects.filter(state="open").values("pk")[:1]).update(
             state="withdrawn"
         )

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.hashers import MD5PasswordHasher
 from django.contrib.auth.models import AnonymousUser, Group, User
-from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
@@ -171,7 +170,3 @@ def test_at_a_gate_that_was_asked_back_each_reviewer_stands_once(sign_in: SignIn
     told = {one["name"]: one["note"].partition(" at ")[0] for one in people}
     assert len(people) == 2
     assert told == {"Alice": "asked back", "Bob": "may answer the next round"}
-
-
-def test_the_models_and_their_migrations_agree() -> None:
-    call_command("makemigrations", "approvals", check=True, dry_run=True, verbosity=0)

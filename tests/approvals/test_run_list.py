@@ -19,15 +19,9 @@ from durable.models import Run, Wait
 from durable.models.fields import Clock
 from durable.states import RunState
 from tests import factories
-from tests.approvals.conftest import SignIn
 from tests.approvals.test_gate_cases import words_of
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def olga(sign_in: SignIn) -> Client:
-    return sign_in(factories.person("olga"))
 
 
 def listed(client: Client, query: str) -> list[str]:

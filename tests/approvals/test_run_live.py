@@ -15,17 +15,12 @@ from django.urls import reverse
 from approvals.queries.pages import PAGE
 from durable.models import Branch, Budget, Run
 from tests import factories
-from tests.approvals.conftest import SignIn, fewest
+from tests.approvals.conftest import fewest
 from tests.approvals.test_query_bounds import MOST
 from tests.approvals.test_run_list import stuck
 
 # Each change is a commit of its own: that is what a page notices.
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def olga(sign_in: SignIn) -> Client:
-    return sign_in(factories.person("olga"))
 
 
 def opened(client: Client, query: str = "") -> str:

@@ -14,11 +14,6 @@ from tests.approvals.conftest import SignIn
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def olga(sign_in: SignIn) -> Client:
-    return sign_in(factories.person("olga"))
-
-
 def keep(client: Client, name: str, q: str) -> int:
     return client.post(reverse("run-views"), {"name": name, "q": q}).status_code
 

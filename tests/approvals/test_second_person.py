@@ -19,22 +19,12 @@ from durable.errors import Conflict
 from durable.models import Effect, LedgerEvent, Run, Wait
 from tests import factories
 from tests.approvals.conftest import SignIn
-from tests.approvals.test_doubts import asked, kinds
+from tests.approvals.test_doubts import asked, kinds, large
 from tests.approvals.test_verdicts import doubtful, radios, say
 
+__all__ = ["large"]
+
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def olga(sign_in: SignIn) -> Client:
-    return sign_in(factories.person("olga"))
-
-
-@pytest.fixture
-def large(settings: Any) -> Effect:
-    """One in doubt that a single person may not settle."""
-    settings.VERDICT_ALONE_LIMIT = 20
-    return doubtful()
 
 
 def test_above_the_limit_the_first_verdict_is_a_proposal(olga: Client, large: Effect) -> None:

@@ -48,11 +48,6 @@ def settler(name: str, *rights: str) -> User:
     return person
 
 
-@pytest.fixture
-def olga(sign_in: SignIn) -> Client:
-    return sign_in(factories.person("olga"))
-
-
 def back(client: Client, effect: Effect) -> list[str]:
     lines: list[str] = client.get(reverse("effect", args=[effect.key])).context["verdicts"]["back"]
     return lines

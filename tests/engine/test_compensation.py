@@ -54,24 +54,17 @@ def test_an_undo_is_an_effect_with_intent_sent_and_outcome(vendor: Vendor) -> No
     assert tools.effect(run, "pay:undo").undo_of == tools.effect(run)
 
 
-@pytest.mark.parametrize("point", ["undo.before_commit", "undo.after_commit", "vendor.before_call"])
-@pytest.mark.parametrize("hit", [1, 2, 3])
-def test_a_crash_on_the_way_back_undoes_nothing_twice(vendor: Vendor, point: str, hit: int) -> None:
-    crashed(vendor, point, hit)
+#: On the way back: passed once for each undo, before it has landed and afterwards; and at either end, passed once.
+EACH = ("undo.before_commit", "undo.after_commit", "vendor.before_call",
+        "vendor.after_call", "outcome.before_commit", "outcome.after_commit")  # fmt: skip
+ENDS = ("claim.after_commit", "end.before_commit", "end.after_commit")
 
 
-@pytest.mark.parametrize("point", ["vendor.after_call", "outcome.before_commit", "outcome.after_commit"])
-@pytest.mark.parametrize("hit", [1, 2, 3])
-def test_a_crash_after_an_undo_has_landed_undoes_nothing_twice(vendor: Vendor, point: str, hit: int) -> None:
-    crashed(vendor, point, hit)
-
-
-@pytest.mark.parametrize("point", ["claim.after_commit", "end.before_commit", "end.after_commit"])
-def test_a_crash_at_either_end_of_the_way_back_undoes_nothing_twice(vendor: Vendor, point: str) -> None:
-    crashed(vendor, point, 1)
-
-
-def crashed(vendor: Vendor, point: str, hit: int) -> None:
+@pytest.mark.parametrize(
+    ("point", "hit"),
+    [*((point, hit) for point in EACH for hit in (1, 2, 3)), *((point, 1) for point in ENDS)],
+)
+def test_a_crash_anywhere_on_the_way_back_undoes_nothing_twice(vendor: Vendor, point: str, hit: int) -> None:
     run = done(sku("A"), sku("B"), sku("C"))
     runs.compensate(run.ref, **WHY)
     faults.arm(point, die, hit=hit)

@@ -1,4 +1,4 @@
-"""`manage.py story` plays the chapter on real processes, brings its own services, and leaves nothing running."""
+"""`manage.py story` plays its story on real processes, brings its own services, and leaves nothing running."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ the same, once it looks before it repeats: \[40\]
 """
 
 
-def test_the_story_ends_as_the_chapter_says_and_leaves_nothing_running() -> None:
+def test_the_story_ends_well_and_leaves_nothing_running() -> None:
     env = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     env[MARK] = str(uuid4())
 
