@@ -12,7 +12,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -291,4 +291,5 @@ def stands_in(called: Called, text: str) -> bool:
 
 def _held_by(ids: list[int]) -> Holds:
     *counts, money = answer(_HOLD, {"runs": ids}) or (0, 0, 0, 0, 0, None)
-    return Holds(*counts, money=tuple((currency, minor) for currency, minor in json.loads(money or "[]")))
+    moved: list[tuple[str, int]] = [(currency, minor) for currency, minor in json.loads(money or "[]")]
+    return replace(Holds(*counts), money=tuple(moved))

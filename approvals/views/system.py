@@ -36,7 +36,7 @@ def system(request: SignedIn) -> HttpResponse:
             return htmx.page(request, "approvals/system.html", context, fragment="answering")
         return htmx.page(request, "approvals/system.html", parts.overview() | context, fragment="live")
     context = _lately() if polls.is_poll(request) else parts.overview()
-    if htmx.unchanged(request, context["version"]):
+    if htmx.unchanged(request, str(context["version"])):
         return htmx.not_modified(_HOLDS)
     return htmx.page(request, "approvals/system.html", context, fragment="live")
 
