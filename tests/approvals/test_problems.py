@@ -46,7 +46,9 @@ def test_no_field_of_a_form_is_told_by_its_name_in_the_code(kind: type[forms.For
         named = field.label or name in problems.LABELS or name in problems.UNNAMED
         assert named, f"{kind.__name__}.{name} has no name that a person sees"
         form = kind.__new__(kind)
-        vars(form).update(fields={name: field}, _errors=forms.utils.ErrorDict({name: ["say something else."]}))
+        vars(form).update(
+            fields={name: field}, _errors=forms.utils.ErrorDict({name: ["say something else."]})
+        )
         told = problems.of_form(form)
         assert not told.startswith(f"{name}:") and told.endswith("say something else")
 
