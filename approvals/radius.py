@@ -189,7 +189,17 @@ def _skip(scene: Scene) -> list[str]:
     unsent = scene.tally.some([*_UNSENT, *_PENDING], unanswered=False)
     lines += _each(unsent, lambda row: f"Withdrawn, never arrived: {name(row)}.")
     applied = scene.tally.some(_APPLIED, here=True)
-    return lines + _each(applied, lambda row: f"Stays done: {name(row)}.")
+    lines += _each(applied, lambda row: f"Stays done: {name(row)}.")
+    return lines + _gone_through_again(scene)
+
+
+def _gone_through_again(scene: Scene) -> list[str]:
+    """What a skip to a step that was visited before would do anew: it has other keys, so the record answers nothing."""
+    done = scene.tally.some(_APPLIED, undo=False, undone=False)
+    if not done:
+        return []
+    first = "Back at a step that was visited before, it is done again with what follows, under new keys."
+    return [first, *_each(done, lambda row: f"Done again there only if people say so: {name(row)}.")]
 
 
 def steps(run: Run) -> list[str]:

@@ -96,10 +96,10 @@ def take_up(claim: Claim) -> Loaded:
     """Read what the worker of a run needs to go on, in one statement."""
     row = answer(LOAD, {"run": claim.run_id})
     assert row is not None
-    over, kin, *rest, older = row
+    over, kin, again, *rest, older = row
     run, budget = made(Run, rest[:_RUN]), made(Budget, rest[_RUN:_BUDGET])
     run.budget = budget
-    vars(run).update(has_kin=kin)
+    vars(run).update(has_kin=kin, may_go_again=again)
     newest = None if rest[_BUDGET] is None else made(Checkpoint, rest[_BUDGET:])
     if newest is not None and older is not None:
         newest.state = json.loads(older)

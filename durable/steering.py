@@ -1,7 +1,8 @@
 """What an operator may do to a run that does not go on by itself: retry, skip, edit its state, fork it.
 
-None of these repeats an effect: the ledger answers for what was done, whichever way the code comes by again. Each may
-say how the run stood when the person saw it (`seen`, from `standing`), and raises Moved where that has changed.
+None of these repeats an effect unasked. The ledger answers for what a visit of a step has done, whichever way the code
+comes by again; a skip back begins a new visit, with keys of its own, and what an earlier one did is put before people.
+Each may say how the run stood when the person saw it (`seen`, from `standing`), and raises Moved where it has changed.
 """
 
 from __future__ import annotations
@@ -82,8 +83,9 @@ def retry(run_ref: str, *, actor: str, reason: str, seen: str | None = None) -> 
 def skip(run_ref: str, *, actor: str, reason: str, to: str | None = None, seen: str | None = None) -> None:
     """Leave the run's present step undone and go on at `to`, by default the next one of the plan.
 
-    What the step had open and never sent is withdrawn. Raises Conflict while one of its effects is pending or
-    in doubt, Invalid for a step that the agent does not have.
+    What the step had open and never sent is withdrawn. At a step that was visited before, what it did is asked about
+    before it is done again. Raises Conflict while one of its effects is pending or in doubt, Invalid for a step that
+    the agent does not have.
     """
     check_actor(actor, reason)
     with committing("command"):
@@ -98,13 +100,8 @@ def skip(run_ref: str, *, actor: str, reason: str, to: str | None = None, seen: 
                 run, lock_effect(run, effect.pk), actor=actor, words=f"step {run.step} is skipped: {reason}"
             )
         snap = load(run)
-        record(
-            run,
-            EventKind.SKIPPED,
-            actor=actor,
-            words=reason,
-            body={"step": run.step, "visit": run.visit, "to": target, **runs.moved(run, step=target)},
-        )
+        told = {"step": run.step, "visit": run.visit, "to": target, **runs.moved(run, step=target)}
+        record(run, EventKind.SKIPPED, actor=actor, words=reason, body=told)
         snap.progress[snap.step] = snap.visit
         snap.step, snap.visit = target, snap.progress.get(target, 0) + 1
         write(run, snap, CheckpointKind.SKIP, attempt=run.attempt)

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 
 from durable.gatekeeper import Question, Requirement, gatekeeper
 from durable.ledger.ask import Ask
-from durable.ledger.places import Place, inherited, of_kin
+from durable.ledger.places import Place, done_before, inherited, of_kin
 from durable.models import Effect, Run, Wait
 from durable.states import EffectClass, EffectState, WaitKind
 
@@ -53,7 +53,8 @@ def requirement(run: Run, ask: Ask, *, older: Effect | None = None) -> Requireme
     """
     asked = question(run, ask)
     keeper = gatekeeper()
-    reasons = [why for why in (_linked(older), _kinship(run, ask), _class(ask), _once(run, ask)) if why]
+    found = (_linked(older), _kinship(run, ask), _again(run, ask), _class(ask), _once(run, ask))
+    reasons = [why for why in found if why]
     if reasons:
         return keeper.for_class(asked, "; ".join(reasons))
     return None if ask.undo_of is not None else keeper.requirement(asked)
@@ -143,6 +144,13 @@ def _kinship(run: Run, ask: Ask) -> str:
     if twin is None:
         return ""
     return f"{twin.run.ref}, a fork of the same line, has asked at this place already: {twin.key} is {twin.state}"
+
+
+def _again(run: Run, ask: Ask) -> str:
+    before = None if ask.undo_of is not None else done_before(run, ask.place)
+    if before is None:
+        return ""
+    return f"the run was skipped back, and this step is done again under a new key: {before} is applied"
 
 
 def _class(ask: Ask) -> str:

@@ -41,6 +41,25 @@ ORDER BY e.id DESC LIMIT 1
 """
 
 
+#: What earlier visits of a step have applied and nobody has undone, of a run and those that it was forked from: for the
+#: first visit since somebody skipped to a step that had been visited before.
+_AGAIN = """
+WITH RECURSIVE line AS (
+    SELECT id, parent_id FROM durable_run WHERE id = %(run)s
+    UNION
+    SELECT r.id, r.parent_id FROM durable_run r JOIN line ON r.id = line.parent_id
+)
+SELECT e.key FROM line JOIN durable_effect e ON e.run_id = line.id
+WHERE e.step = %(step)s AND e.visit < %(visit)s AND e.undo_of_id IS NULL AND e.state = 'applied'
+  AND NOT EXISTS (SELECT FROM durable_effect u WHERE u.undo_of_id = e.id AND u.state = 'applied')
+  AND EXISTS (
+    SELECT FROM line JOIN durable_checkpoint c ON c.run_id = line.id AND c.kind = 'skip'
+    WHERE c.next_visit > 1 AND (c.progress ->> %(step)s)::int = %(visit)s - 1
+  )
+ORDER BY e.id DESC LIMIT 1
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """The n-th effect (`ordinal`, from 1) of the n-th visit of a step."""
@@ -116,3 +135,14 @@ def of_kin(run: Run, place: Place) -> Effect | None:
     effect = made(Effect, its)
     effect.run = made(Run, whose)
     return effect
+
+
+def done_before(run: Run, place: Place) -> str | None:
+    """Return the key of what an earlier visit of the step has done, where this visit is due to a skip back.
+
+    The newest; None where there is none, or where the code itself has come by again, as a loop does.
+    """
+    if place.visit == 1 or not run.may_go_again:
+        return None
+    row = answer(_AGAIN, {"run": run.pk, "step": place.step, "visit": place.visit})
+    return None if row is None else str(row[0])

@@ -67,6 +67,8 @@ class Checkpoint(models.Model):
             one_of("kind", CheckpointKind, "checkpoint_kind_known"),
             models.UniqueConstraint(fields=["run", "version"], name="checkpoint_once"),
         ]
+        # Was a run ever skipped? Its steps may then come again.
+        indexes = [models.Index(fields=["run"], name="checkpoint_skip", condition=Q(kind="skip"))]
 
     def __str__(self) -> str:
         return f"checkpoint {self.version} of run {self.run_id}"

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from durable.models.fields import Clock, one_of, state_field
-from durable.states import ENDED, AttemptEnd, Durability, RunState, WaitKind, WaitState
+from durable.states import ENDED, AttemptEnd, CheckpointKind, Durability, RunState, WaitKind, WaitState
 
 _ENDED = [state.value for state in sorted(ENDED)]
 
@@ -184,6 +184,14 @@ class Run(models.Model):
     def has_kin(self) -> bool:
         """Whether other runs draw on its budget: it is a fork, or has forks. None is added while a worker holds it."""
         return self.parent_id is not None or self.forks.exists()
+
+    @cached_property
+    def may_go_again(self) -> bool:
+        """Whether it may come through steps again because of a skip: of its own, or of a run that it was forked from.
+
+        None is added while a worker holds it.
+        """
+        return self.parent_id is not None or self.checkpoints.filter(kind=CheckpointKind.SKIP.value).exists()
 
 
 class Attempt(models.Model):

@@ -115,6 +115,7 @@ ORDER BY w.id DESC LIMIT 1
 LOAD = f"""
 SELECT coalesce(b.deadline <= clock_timestamp(), false),
        r.parent_id IS NOT NULL OR EXISTS (SELECT FROM durable_run f WHERE f.parent_id = r.id),
+       r.parent_id IS NOT NULL OR EXISTS (SELECT FROM durable_checkpoint s WHERE s.run_id = r.id AND s.kind = 'skip'),
        {columns(Run, "r")}, {columns(Budget, "b")}, {columns(Checkpoint, "c")}, older.state
 FROM durable_run r JOIN durable_budget b ON b.id = r.budget_id
 LEFT JOIN durable_checkpoint c ON c.run_id = r.id AND c.version = r.version

@@ -179,8 +179,8 @@ MONEY: tuple[Mutant, ...] = (
     mutant(
         "ONCE_PER",
         "durable/ledger/gating.py",
-        "_class(ask), _once(run, ask)) if why]",
-        "_class(ask)) if why]",
+        "_class(ask), _once(run, ask))\n",
+        "_class(ask))\n",
         suites.ONCE,
     ),
     mutant(

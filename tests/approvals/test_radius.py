@@ -223,6 +223,16 @@ def test_what_was_never_sent_leaves_with_the_release_and_nobody_is_told_that_it_
     assert "Withdrawn, never arrived: Pay out 25.00 EUR (pay)." in told(run, "skips")
 
 
+def test_a_skip_tells_what_people_are_asked_about_where_it_goes_back() -> None:
+    lines = told(run_with(*MIXED, step="tell"), "skips")
+    assert lines[-3:] == [
+        "Back at a step that was visited before, it is done again with what follows, under new keys.",
+        "Done again there only if people say so: Pay out 10.00 EUR (pay).",
+        "Done again there only if people say so: Put by (pay).",
+    ]
+    assert not any("again" in line for line in told(run_with(MIXED[2], step="tell"), "skips"))
+
+
 def test_a_release_of_a_run_that_is_stuck_says_that_it_stays_so() -> None:
     run = stuck()
     (line, *_) = told(Run.objects.select_related("budget", "parent").get(pk=run.pk), "releases")
