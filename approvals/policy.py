@@ -104,10 +104,10 @@ def told(tool: Tool) -> str:
     asked = []
     if tool.facts.money is not None:
         about = f" for the same {whom}" if whom else ""
-        asked.append(f"above {LIMIT} in its currency, alone or with what its run has moved before{about}")
+        asked.append(f"above {LIMIT} in its currency, summed over its run{about}")
     if tool.facts.once_per:
-        asked.append(f"for a second one with the same {' and '.join(tool.facts.once_per)}")
-    return f"A reviewer, {'; and '.join(asked)}." if asked else "Nobody."
+        asked.append(f"for a second with the same {' and '.join(tool.facts.once_per)}")
+    return f"A reviewer, {'; '.join(asked)}." if asked else "Nobody."
 
 
 def question_of(effect: Effect) -> Question:

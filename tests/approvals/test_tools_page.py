@@ -78,7 +78,7 @@ def test_who_is_asked_stands_there_as_the_policy_goes(sign_in: SignIn) -> None:
     rita = sign_in(factories.person("rita"))
     assert row(rita, "post_letter")["policy"] == "A reviewer, every time."
     assert row(rita)["policy"] == (
-        "A reviewer, above 100 in its currency, alone or with what its run has moved before for the same order."
+        "A reviewer, above 100 in its currency, summed over its run for the same order."
     )
     claim = factories.running()
     asked = [
@@ -98,7 +98,7 @@ def test_a_tool_that_acts_once_for_a_thing_says_that_a_second_time_is_asked_abou
             raise NotImplementedError
 
         shown = row(sign_in(factories.person("rita")), "wrap_up")
-    assert shown["policy"] == "A reviewer, for a second one with the same order."
+    assert shown["policy"] == "A reviewer, for a second with the same order."
 
 
 def test_tools_are_filtered_by_class_and_the_chips_count_them(sign_in: SignIn) -> None:
