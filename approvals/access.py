@@ -13,8 +13,8 @@ from django.db.models.functions import JSONObject
 from approvals import gate_rows, hands, memory
 from approvals.capabilities import PERMISSIONS, ROLES, Capability
 from approvals.errors import Refused
-from approvals.models import Decision, Gate
-from approvals.states import LIVE_VALUES, Verdict
+from approvals.models import Gate
+from approvals.states import Verdict
 from durable import holds
 from durable.errors import NotFound
 from durable.models import Chain, Effect, Purse, Run, StatementRequest, Subject
@@ -280,19 +280,8 @@ def _holding(capability: Capability) -> QuerySet[User]:
 
 
 def for_nobody(user: User | AnonymousUser) -> QuerySet[Gate]:
-    """The gates that wait although all who may decide have asked for the run, or edited what would be sent: among many;
-    `eligible` says it of one gate, and knows of every hand in it.
-    """
-    theirs = Q(username__iexact=OuterRef("effect__run__requester"))
-    theirs |= Q(email__iexact=OuterRef("effect__run__requester"))
-    edits = Decision.objects.filter(
-        person=OuterRef("pk"),
-        verdict=Verdict.EDIT.value,
-        gate__effect=OuterRef(OuterRef("effect")),
-        round__lt=OuterRef(OuterRef("round")),
-    )
-    able = deciders().order_by().exclude(theirs).exclude(Exists(edits))
-    return gates(user).filter(~Exists(able), state__in=LIVE_VALUES)
+    """The gates that wait although all who may decide had a hand in what they ask about: `eligible`, among many."""
+    return gates(user).filter(pk__in=hands.nobody_left(deciders()))
 
 
 def eligible(gate: Gate) -> list[User]:

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.db.models.expressions import RawSQL
 
 from approvals import memory
 from approvals.models import Gate
-from approvals.states import Verdict
+from approvals.states import LIVE, Verdict
 from durable.sql import answers, listed
 from durable.states import EventKind
 
@@ -23,13 +25,17 @@ _DID = {
     EventKind.FORKED: "forked this run",
     EventKind.NEW_ROUND: "answered a reviewer of this run",
 }
-# Of the run and its ancestors: who asked for them, and who did what. Of the effect: who edited it in an earlier round.
-_FOUND = f"""
+#: The run and its ancestors.
+_LINE = """
 WITH RECURSIVE line AS (
-    SELECT id, ref, requester, parent_id FROM durable_run WHERE id = %(run)s
+    SELECT id, ref, requester, parent_id FROM durable_run WHERE id = {run}
     UNION
     SELECT r.id, r.ref, r.requester, r.parent_id FROM durable_run r JOIN line ON r.id = line.parent_id
 )
+"""
+# Of these: who asked for them, and who did what. Of the effect: who edited it in an earlier round.
+_FOUND = f"""
+{_LINE.format(run="%(run)s")}
 SELECT 'asked', requester FROM line WHERE id <> %(run)s
 UNION ALL
 SELECT e.kind, e.actor FROM line JOIN durable_ledgerevent e ON e.run_ref = line.ref AND e.kind IN ({listed(_DID)})
@@ -37,6 +43,31 @@ UNION ALL
 SELECT 'edited', d.person_id::text FROM approvals_gate g JOIN approvals_decision d ON d.gate_id = g.id
 WHERE g.effect_id = %(effect)s AND d.round < %(round)s AND d.verdict = '{Verdict.EDIT.value}'
 """
+#: The same of many gates: those that wait, and in which each of some people had a hand. `able` are their ids, as SQL.
+_NOBODY_LEFT = f"""
+SELECT g.id FROM approvals_gate g JOIN durable_effect e ON e.id = g.effect_id
+WHERE g.state IN ({listed(LIVE)}) AND NOT EXISTS (
+    SELECT FROM auth_user u WHERE u.id IN ({{able}}) AND NOT EXISTS (
+        SELECT FROM approvals_gate earlier JOIN approvals_decision d ON d.gate_id = earlier.id
+        WHERE earlier.effect_id = g.effect_id AND d.person_id = u.id AND d.round < g.round
+          AND d.verdict = '{Verdict.EDIT.value}'
+    ) AND NOT EXISTS (
+        {_LINE.format(run="e.run_id")}
+        SELECT FROM line
+        WHERE (line.requester <> '' AND lower(line.requester) IN (lower(u.username), lower(u.email)))
+           OR EXISTS (SELECT FROM durable_ledgerevent did WHERE did.run_ref = line.ref AND did.actor = u.username
+                      AND did.kind IN ({listed(_DID)}))
+    )
+)
+"""
+
+
+def nobody_left(able: QuerySet[User]) -> RawSQL:
+    """The ids of the gates that wait, and in which all of these people had a hand; for `pk__in`. Among many, what
+    `in_gate` says of one.
+    """
+    ids, values = able.order_by().values("pk").query.sql_with_params()
+    return RawSQL(_NOBODY_LEFT.format(able=ids), values)
 
 
 @dataclass(frozen=True, slots=True)

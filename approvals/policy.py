@@ -20,7 +20,8 @@ from durable.ledger import gating
 from durable.models import Effect
 from durable.money import exponent, from_minor
 from durable.sql import answer, listed
-from durable.states import REFUSED, EffectState
+from durable.states import REFUSED, EffectClass, EffectState
+from durable.tools import Tool
 
 #: Major units of whatever currency: above this, people are asked.
 LIMIT = 100
@@ -91,6 +92,22 @@ def demand(question: Question) -> Demand | None:
     """Return the strictest demand of all rules, or None. Raises whatever a rule raises: that must count as a gate."""
     found = [asked for rule in RULES if (asked := rule(question)) is not None]
     return max(found, key=lambda asked: asked.refuses, default=None)
+
+
+def told(tool: Tool) -> str:
+    """Who is asked before an act of a tool, by its class and by the rules above, in a sentence for people."""
+    if tool.effect_class is EffectClass.READ:
+        return "Nobody: it has no effect."
+    if tool.effect_class is EffectClass.IRREVERSIBLE:
+        return "A reviewer, every time."
+    whom = " or ".join(sorted(tool.facts.subjects))
+    asked = []
+    if tool.facts.money is not None:
+        about = f" for the same {whom}" if whom else ""
+        asked.append(f"above {LIMIT} in its currency, summed over its run{about}")
+    if tool.facts.once_per:
+        asked.append(f"for a second with the same {' and '.join(tool.facts.once_per)}")
+    return f"A reviewer, {'; '.join(asked)}." if asked else "Nobody."
 
 
 def question_of(effect: Effect) -> Question:

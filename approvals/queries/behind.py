@@ -140,7 +140,7 @@ LISTS: dict[str, List] = {
         lambda user, *_: asked_back(user),
     ),
     "for-nobody": List(
-        "Waiting for nobody", "All who may decide have asked for it or edited it. An admin must name somebody.",
+        "Waiting for nobody", "All who may decide had a hand in it. An admin must name somebody.",
         "gates", C.SEE_GATES, lambda user, *_: access.for_nobody(user),
     ),
     "decided": List(

@@ -11,24 +11,19 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from django.conf import settings
 from django.db import connection
 from django.db.models import DateTimeField, Exists, Func, OuterRef, Q, QuerySet, Value
 from django.utils import timezone
 
-from approvals.queries import bisecting, pages
+from approvals.queries import bisecting, pages, subjects
 from approvals.run_query import EXPIRING, HELD, IN_DOUBT, STATES, STUCK, WAITING, RunQuery, parse
-from durable.digest import keyed_hash
 from durable.errors import Invalid
 from durable.models import Run, Subject, Wait
 from durable.states import Attention, WaitKind, WaitState
 from durable.text import quoted
-from durable.tools import all_tools
 
 #: There are few agents; more than this are not offered or searched through.
 AGENTS = 200
-#: Runs may be committed a little out of the order of their ids; further apart than this they never are.
-_OUT_OF_ORDER = 1_000
 
 #: Each agent by one step through `run_by_agent`, past all of its runs.
 _AGENTS = """
@@ -41,22 +36,12 @@ WITH RECURSIVE found(agent) AS (
 SELECT agent FROM found WHERE agent IS NOT NULL LIMIT %s
 """
 
-#: The last run that started before a moment: halving the ids, since runs start in their order. Some twenty steps. But
-#: for a few that were committed out of order: so around it each is looked at. The last older one, the first that is
-#: not, and those that are older and stand behind that one.
-_BEFORE = """
-WITH RECURSIVE halved(low, high) AS (
-    SELECT 0::bigint, coalesce(max(id), 0) FROM durable_run
-    UNION ALL
-    SELECT coalesce(older.id, h.low), CASE WHEN older.id IS NULL THEN h.middle ELSE h.high END
-    FROM (SELECT low, high, (low + high) / 2 AS middle FROM halved WHERE low < high) h
-    LEFT JOIN LATERAL (
-        SELECT next.id FROM (
-            SELECT r.id, r.created_at FROM durable_run r WHERE r.id > h.middle ORDER BY r.id LIMIT 1
-        ) next
-        WHERE next.id <= h.high AND next.created_at < statement_timestamp() - %(age)s
-    ) older ON true
-), place AS (SELECT max(low) AS id FROM halved), near AS MATERIALIZED (
+#: The last run that is older than an age. Around it each is looked at, as a few may be committed out of order: the last
+#: older one, the first that is not, and those that are older and stand behind that one.
+_OLDER = f"""
+WITH place AS ({
+    bisecting.PLACE.format(table="durable_run", column="created_at", moment="statement_timestamp() - %(age)s")
+}), near AS MATERIALIZED (
     SELECT r.id, r.created_at < statement_timestamp() - %(age)s AS older FROM durable_run r, place
     WHERE r.id > place.id - %(around)s AND r.id <= place.id + %(around)s
 ), edge AS (SELECT max(id) FILTER (WHERE older) AS last, min(id) FILTER (WHERE NOT older) AS first FROM near)
@@ -192,15 +177,6 @@ def named(names: list[str], text: str) -> list[str]:
     return exact or [name for name in names if name.casefold().startswith(wanted)]
 
 
-def subject_hashes(text: str) -> list[str]:
-    """The keyed hashes under which effects about `text` are filed, whatever it is the name of."""
-    kinds = {kind for tool in all_tools() for kind in tool.facts.subjects}
-    try:
-        return [keyed_hash(kind, text, settings.INTERLOCK_HASH_KEY) for kind in sorted(kinds)]
-    except Invalid:
-        return []
-
-
 class TooMany(Exception):
     """What was typed is the beginning of too many ids; the words are for the person who typed it."""
 
@@ -257,7 +233,7 @@ def _among(ids: list[int] | None, text: str) -> Q:
 
 def _about(text: str) -> QuerySet[Subject, int]:
     """The runs with an effect about `text`, by `subject_of_run`."""
-    return Subject.objects.filter(hash__in=subject_hashes(text)).order_by().values_list("run_id", flat=True)
+    return Subject.objects.filter(hash__in=subjects.hashes(text)).order_by().values_list("run_id", flat=True)
 
 
 def _started(start: datetime | None, end: datetime | None) -> Q:
@@ -275,7 +251,7 @@ def _started(start: datetime | None, end: datetime | None) -> Q:
 def _older_than(age: timedelta) -> Q:
     """Runs older than an age, told by their ids alone: those every index of the list holds."""
     with connection.cursor() as cursor:
-        values: dict[str, Any] = {"age": age, "around": _OUT_OF_ORDER}
-        cursor.execute(_BEFORE, values)
+        values: dict[str, Any] = {"age": age, "around": bisecting.OUT_OF_ORDER}
+        cursor.execute(_OLDER, values)
         last, first_younger, late = cursor.fetchone()
     return Q(pk__lte=last) & (Q(pk__lt=first_younger) | Q(pk__in=late)) if late else Q(pk__lte=last)

@@ -13,13 +13,13 @@ from django.db.models import Exists, OuterRef, Subquery
 
 from approvals import appearance
 from approvals.queries import actors, finding, pages, words
-from approvals.queries.finding import filtered, having_any, subject_hashes
+from approvals.queries.finding import filtered, having_any
 from approvals.run_query import STUCK, RunQuery, parse
 from approvals.typed import slug
 from durable.models import Checkpoint, Effect, Run, Wait
 from durable.states import EffectState, RunState, WaitState
 
-__all__ = ["COLUMNS", "LATE", "STUCK", "explained", "filtered", "having_any", "open_waits", "subject_hashes"]
+__all__ = ["COLUMNS", "LATE", "STUCK", "explained", "filtered", "having_any", "open_waits"]
 
 #: A run that is due for longer than this and not taken up says that no worker is there.
 LATE = timedelta(minutes=1)

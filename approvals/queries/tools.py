@@ -57,7 +57,7 @@ def _row(tool: Tool, figures: Figures) -> dict[str, Any]:
         "undo": _answer(undo),
         "undo_note": _note(undo).removeprefix("by "),
         "class_name": str(tool.effect_class),
-        "policy": _policy(tool),
+        "policy": policy.told(tool),
         "acts": f"{figures.acts:,}{more}",
         "refused": f"{figures.refused:,}{more}",
         "doubt": f"{figures.doubt:,}{more}" if figures.doubt else "",
@@ -85,13 +85,3 @@ def _replay_note(tool: Tool) -> str:
     if facts.idempotent_for:
         return f"key lives {span(facts.idempotent_for)}"
     return _note(tool.replayed_safely)
-
-
-def _policy(tool: Tool) -> str:
-    if tool.effect_class is EffectClass.READ:
-        return "Nobody: it has no effect."
-    if tool.effect_class is EffectClass.IRREVERSIBLE:
-        return "A reviewer, every time."
-    if tool.facts.money is not None:
-        return f"A reviewer, above {policy.LIMIT} in its currency."
-    return "Nobody."

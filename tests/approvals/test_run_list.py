@@ -15,9 +15,11 @@ from django.urls import reverse
 
 from approvals.models import Gate
 from approvals.queries import finding
+from approvals.run_query import parse
 from durable.models import Run, Wait
 from durable.models.fields import Clock
 from durable.states import RunState
+from durable.tools import isolated
 from tests import factories
 from tests.approvals.test_gate_cases import words_of
 
@@ -174,3 +176,20 @@ def test_pages_of_runs_skip_and_double_nothing_while_runs_arrive(olga: Client) -
         page = olga.get(reverse("runs"), {"q": "status:queued", "after": page.context["page"]["older"]})
         seen += [run["id"] for run in page.context["runs"]]
     assert seen == refs[::-1]
+
+
+def test_a_run_is_found_by_its_order_where_the_code_of_its_agent_cannot_be_loaded(olga: Client) -> None:
+    run = factories.gate().effect.run
+    with isolated(empty=True):
+        for query in ("subject:8812", "8812"):
+            found = [one.ref for part in finding.found(parse(query)) for one in part]
+            assert found == [run.ref], query
+
+
+def test_an_age_finds_older_runs_also_where_a_few_were_committed_out_of_order(olga: Client) -> None:
+    hours = (9, 8, 2, 7, 3, 6, 1)
+    runs = [in_state(RunState.QUEUED) for _ in hours]
+    for run, age in zip(runs, hours, strict=True):
+        Run.objects.filter(pk=run.pk).update(created_at=Clock() - timedelta(hours=age))
+    older = {run.ref for run, age in zip(runs, hours, strict=True) if age > 5}
+    assert set(listed(olga, "older-than:5h")) == older

@@ -60,6 +60,9 @@ def test_who_sees_runs_and_not_the_ledger_sees_nothing_of_effects_on_a_runs_page
         assert refused.status_code == 403 and LEDGER in refused.content.decode()
         assert f'"{address}"' not in page
     assert len(effects) == 2
+    listed = charlie.get(reverse("compensation")).content.decode()
+    assert f'href="{reverse("run", args=[run.ref])}"' in listed
+    assert reverse("way-back", args=[run.ref]) not in listed
 
 
 def test_who_may_not_see_gates_is_led_to_none_by_a_runs_page(sign_in: SignIn) -> None:

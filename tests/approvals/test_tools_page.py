@@ -12,6 +12,8 @@ from django.urls import reverse
 from approvals.queries import proofs
 from durable.models import Effect
 from durable.models.fields import Clock
+from durable.tools import isolated, tool
+from durable.vendor import Call, Receipt
 from tests import factories
 from tests.approvals.conftest import SignIn
 
@@ -70,6 +72,33 @@ def test_the_reason_of_a_class_stands_beside_it(sign_in: SignIn) -> None:
     page = sign_in(factories.person("rita")).get(reverse("tools")).content.decode()
     assert "people are asked every time" in page
     assert "it is repeated under the same key inside that time" in page
+
+
+def test_who_is_asked_stands_there_as_the_policy_goes(sign_in: SignIn) -> None:
+    rita = sign_in(factories.person("rita"))
+    assert row(rita, "post_letter")["policy"] == "A reviewer, every time."
+    assert row(rita)["policy"] == (
+        "A reviewer, above 100 in its currency, summed over its run for the same order."
+    )
+    claim = factories.running()
+    asked = [
+        factories.propose(claim, ordinal=place, order=order, amount=amount, currency="EUR").state == "gated"
+        for place, (order, amount) in enumerate(
+            (("1", "60"), ("2", "60"), ("1", "60"), ("3", "101")), start=1
+        )
+    ]
+    assert asked == [False, False, True, True]
+
+
+def test_a_tool_that_acts_once_for_a_thing_says_that_a_second_time_is_asked_about(sign_in: SignIn) -> None:
+    with isolated():
+
+        @tool(vendor="test shelf", idempotent_for=timedelta(hours=1), subject="order", once_per=("order",))
+        def wrap_up(call: Call, order: str) -> Receipt:
+            raise NotImplementedError
+
+        shown = row(sign_in(factories.person("rita")), "wrap_up")
+    assert shown["policy"] == "A reviewer, for a second with the same order."
 
 
 def test_tools_are_filtered_by_class_and_the_chips_count_them(sign_in: SignIn) -> None:
