@@ -85,4 +85,4 @@ def _show(
         "may_hold": access.may(request.user, Capability.HOLD_LEGALLY),
         "now": db_now(),
     }
-    return htmx.page(request, TEMPLATE, context, fragment="list", status=status)
+    return htmx.page(request, TEMPLATE, context, fragment="rows", version=context["version"], status=status)
