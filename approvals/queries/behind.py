@@ -16,6 +16,7 @@ from approvals.queries import inbox, pages, runs, trends, words
 from approvals.queries.pictures import day_ends
 from approvals.run_query import IN_DOUBT
 from approvals.states import PAST, GateState, Verdict
+from approvals.templatetags.interlock import distance
 from durable.clock import db_now
 from durable.models import Effect, Run
 from durable.models.fields import Moment
@@ -103,7 +104,7 @@ LISTS: dict[str, List] = {
         lambda *_: in_flight(),
     ),
     "stuck": List(
-        "Stuck", "They need an operator. The menu and status:stuck count the same runs.", "runs", C.SEE_RUNS,
+        "Stuck", "They need an operator, whatever the reason; what is in doubt is among them.", "runs", C.SEE_RUNS,
         lambda *_: stuck(),
     ),
     "late": List(
@@ -161,13 +162,15 @@ def listing(
         "runs": _runs, "effects": _effects, "gates": _gates, "decisions": _decisions,
     }  # fmt: skip
     page, rows = made[one.kind](found, after, before, now)
+    shown = page.context(pages.count(found))
     title = f"{one.title} in {currency}" if name == "moved" else one.title
     return {
         "title": f"{title}, {period.words}" if name in _LATELY else title,
         "about": one.about,
         "kind": one.kind,
         "rows": rows,
-        "page": page.context(pages.count(found)),
+        "page": shown,
+        "version": pages.version(rows, shown),
         "now": now,
         "section": "home",
     }
@@ -175,7 +178,8 @@ def listing(
 
 def _runs(found: QuerySet[Any], after: Cursor, before: Cursor, now: datetime) -> Made:
     page = pages.page(found.values(*runs.COLUMNS), after=after, before=before)
-    return page, runs.explained(page.rows)
+    rows = runs.explained(page.rows)
+    return page, [row | {"ago": runs.since(row["moved_at"], now)} for row in rows]
 
 
 def _effects(found: QuerySet[Any], after: Cursor, before: Cursor, now: datetime) -> Made:
@@ -202,7 +206,7 @@ def _effects(found: QuerySet[Any], after: Cursor, before: Cursor, now: datetime)
 
 def _gates(found: QuerySet[Any], after: Cursor, before: Cursor, now: datetime) -> Made:
     page = pages.page(found.values(*GATE_COLUMNS, **GATE_NAMES), after=after, before=before)
-    return page, [gate(row, now) for row in page.rows]
+    return page, [gate(row, now) | {"left": distance(row["decide_by"] - now)} for row in page.rows]
 
 
 def _decisions(found: QuerySet[Any], after: Cursor, before: Cursor, now: datetime) -> Made:

@@ -173,4 +173,5 @@ def listing(person: User, *, after: int | None, before: int | None) -> dict[str,
         {**row, "label": label(row["act"]), "by": people[row["person_id"]], "refused": done.get(row["id"], 0)}
         for row in page.rows
     ]
-    return {"acts": acts, "page": page.context(pages.count(found)), "now": db_now()}
+    shown = page.context(pages.count(found))
+    return {"acts": acts, "page": shown, "version": pages.version(acts, shown), "now": db_now()}

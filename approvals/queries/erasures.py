@@ -99,14 +99,13 @@ def listing(*, after: int | None, before: int | None) -> dict[str, Any]:
     for erasure, state, number in states.values_list("erasure", "state").annotate(Count("pk")):
         counts[erasure][state] = number
     who = actors.names([row["actor"] for row in page.rows])
-    return {
-        "erasures": [
-            {**row, "by": who[row["actor"]]}
-            | {state.value: counts[row["id"]].get(state.value, 0) for state in ErasureState}
-            for row in page.rows
-        ],
-        "page": page.context(pages.count(Erasure.objects.all())),
-    }
+    rows = [
+        {**row, "by": who[row["actor"]]}
+        | {state.value: counts[row["id"]].get(state.value, 0) for state in ErasureState}
+        for row in page.rows
+    ]
+    shown = page.context(pages.count(Erasure.objects.all()))
+    return {"erasures": rows, "page": shown, "version": pages.version(rows, shown)}
 
 
 def detail(erasure: Erasure, actor: str) -> dict[str, Any]:

@@ -32,7 +32,8 @@ def listing(*, after: int | None, before: int | None) -> dict[str, Any]:
     rows = LegalHold.objects.select_related("run").in_bulk([row["id"] for row in shown.rows])
     runs: dict[int, int] = dict(answers(_COUNT, {"holds": list(rows)}))
     lines = [_line(rows[row["id"]], runs) for row in shown.rows]
-    return {"holds": lines, "page": shown.context(pages.count(found))}
+    page = shown.context(pages.count(found))
+    return {"holds": lines, "page": page, "version": pages.version(lines, page)}
 
 
 def _line(hold: LegalHold, runs: Mapping[int, int]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from approvals.charts import Chart, Column, Piece, draw
-from approvals.queries import bodies, held
+from approvals.queries import bodies, held, pages
 from durable.models import LedgerEvent, RetentionPass
 from durable.retention import storage, survey
 from durable.retention.terms import ABOUT, KINDS, Terms, policy, terms
@@ -77,6 +77,12 @@ def overview(*, with_due: bool) -> dict[str, Any]:
         "chart": chart(storage.by_day(_DAYS)),
         **({"survey": shown(survey.look(by, sizes))} if with_due else {}),
     }
+
+
+def version() -> str:
+    """Changes with the policy, with what has gone by it, and with the holds; room is shown as it was found."""
+    passes = list(RetentionPass.objects.order_by("-day").values_list()[:_PASSES])
+    return pages.version(policy().pk, passes, gone(), [hold.pk for hold in held.standing()])
 
 
 def due() -> dict[str, Any]:

@@ -6,7 +6,6 @@ from http import HTTPStatus
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 
 from approvals import access, attempts, bulk, htmx, problems
@@ -29,7 +28,10 @@ def bulk_acts(request: SignedIn) -> HttpResponse:
     """What has been done to many runs at once, and what is under way."""
     after, before = (pages.cursor(request.GET.get(name)) for name in ("after", "before"))
     context = seen.listing(request.user, after=after, before=before)
-    return render(request, "approvals/bulk_list.html", {**context, "section": "runs"})
+    context["section"] = "runs"
+    return htmx.page(
+        request, "approvals/bulk_list.html", context, fragment="rows", version=context["version"]
+    )
 
 
 @door("POST", needs=Capability.STEER_RUNS)

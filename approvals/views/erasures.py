@@ -130,7 +130,7 @@ def _list(request: SignedIn, *, status: int = HTTPStatus.OK, problem: str = "") 
         "here": reverse("erasures"),
         "now": db_now(),
     }
-    return render(request, LIST, context, status=status)
+    return htmx.page(request, LIST, context, fragment="rows", version=context["version"], status=status)
 
 
 def _look(

@@ -83,4 +83,4 @@ def behind(request: SignedIn, name: str) -> HttpResponse:
         after=after,
         before=before,
     )
-    return htmx.page(request, "approvals/behind.html", context, fragment="rows")
+    return htmx.page(request, "approvals/behind.html", context, fragment="rows", version=context["version"])

@@ -104,4 +104,4 @@ def _show(
         "now": db_now(),
         "zone": timezone.get_current_timezone_name(),
     }
-    return htmx.page(request, TEMPLATE, context, fragment="list", status=status)
+    return htmx.page(request, TEMPLATE, context, fragment="rows", version=context["version"], status=status)

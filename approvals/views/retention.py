@@ -28,9 +28,13 @@ def retention(request: SignedIn) -> HttpResponse:
     due = request.GET.get("look") == "due"
     if due and htmx.wants_fragment(request):
         return htmx.page(request, TEMPLATE, retained.due(), fragment="due")
-    context = retained.overview(with_due=due) | {"now": db_now(), "section": "retention"}
+    version = retained.version()
+    if htmx.unchanged(request, version):
+        return htmx.not_modified()
+    context = retained.overview(with_due=due) | {"now": db_now(), "section": "retention", "version": version}
     context["may_set"] = access.may(request.user, Capability.SET_RETENTION)
-    return htmx.page(request, TEMPLATE, context, fragment="due")
+    context["part"] = htmx.wants_fragment(request)
+    return htmx.page(request, TEMPLATE, context, fragment="passes")
 
 
 @door("GET", needs=Capability.SET_RETENTION)

@@ -31,10 +31,10 @@ _read: dict[str, tuple[str, float, dict[str, Any]]] = {}
 def system(request: SignedIn) -> HttpResponse:
     """How the installation does. Workers are asked apart (`?ask=workers`): waiting for them takes half a second."""
     if request.GET.get("ask") == "workers":
-        context = _answering()
+        answered = _answering()
         if htmx.wants_fragment(request):
-            return htmx.page(request, "approvals/system.html", context, fragment="answering")
-        return htmx.page(request, "approvals/system.html", parts.overview() | context, fragment="live")
+            return htmx.page(request, "approvals/system.html", answered, fragment="answering")
+        return htmx.page(request, "approvals/system.html", parts.overview() | answered, fragment="live")
     context = _lately() if polls.is_poll(request) else parts.overview()
     if htmx.unchanged(request, str(context["version"])):
         return htmx.not_modified(_HOLDS)

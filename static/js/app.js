@@ -61,13 +61,13 @@ document.addEventListener("click", async (event) => {
   if (await answers()) location.assign(link.href);
   else away("You are still on the same page: try the link again once it is live.");
 });
-// A page nobody looks at asks for nothing, and nothing moves under an open question or what somebody has begun to fill in.
+// A page nobody looks at asks for nothing, and nothing moves under an open question, an open table or what somebody has begun to fill in.
 const changed = (field) => (/checkbox|radio/.test(field.type) ? field.checked !== field.defaultChecked : field.value !== field.defaultValue);
 document.addEventListener("input", ({ target }) => target.toggleAttribute("data-begun", changed(target)));
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (!event.target.hasAttribute("data-live")) return;
   const busy = document.hidden || document.querySelector("[data-over], .ask:popover-open, #again, form[data-sent]");
-  if (busy || event.target.querySelector("[data-begun]")) event.preventDefault();
+  if (busy || event.target.querySelector("[data-begun], details.behind[open]")) event.preventDefault();
 });
 document.getElementById("search")?.addEventListener("toggle", (event) => event.target.q.focus());
 // An expired sign-in answers a fragment with the whole sign-in page: go there instead.

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from html import unescape
 from urllib.parse import parse_qsl
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import strip_tags
 
 from approvals import idle
+from approvals.models import BulkAct, Gate
+from durable import holds, journal
+from durable.models import Erasure, RetentionPass, Run
+from durable.models.fields import Clock
+from durable.states import EventKind
 from tests import factories
+from tests.approvals import stated
 from tests.approvals.conftest import SignIn
 from tests.approvals.house import House, full
+from tests.approvals.test_home import stuck
 from tests.approvals.test_query_bounds import kind_of
 from tests.approvals.test_sign_in_safety import aged
 
@@ -23,6 +32,13 @@ pytestmark = pytest.mark.django_db
 
 HTMX = {"HX-Request": "true"}
 ROLES = ("alice", "olga", "rita", "ada")
+#: Pages on which nothing changes by itself: forms, files, comparisons, and what was kept of one moment.
+STILL = {
+    "alike", "fork", "differences", "dossier-effect", "dossier-run", "dossier-subject", "export",
+    "time-zone", "retention-change",
+}  # fmt: skip
+#: Pages that ask as long as something is under way; in the house of these tests it is over.
+OVER = {"bulk-act", "statement", "way-back"}
 #: The address that a part of a page asks, and how often.
 POLL = re.compile(r'hx-get="([^"]*)" hx-trigger="every (\d+)s"')
 
@@ -113,3 +129,65 @@ def quiet(client: Client, address: str, tries: int = 5) -> bool:
             return False
         address = found[0] if not found[0].startswith("?") else place + found[0]
     return False
+
+
+def test_whatever_changes_on_a_page_that_stands_open_is_asked_for_within_two_seconds() -> None:
+    house = full()
+    rarely, live, shown = set(), set(), set()
+    for who in ROLES:
+        client = house.signs_in(who)
+        for path in {kind_of(path): path for path in house.pages()[::-1]}.values():
+            answer = client.get(path)
+            _, _, main = answer.content.decode().partition("<main ")
+            if answer.status_code != 200 or not main:
+                continue
+            shown.add(kind_of(path))
+            for address, seconds in POLL.findall(main):
+                live.add(kind_of(path))
+                rarely |= {unescape(address)} if int(seconds) > 2 else set()
+    assert shown - live <= STILL | OVER and not live & STILL, (shown - live - STILL - OVER, live & STILL)
+    # A history of hours and days; its newest column is drawn anew every five minutes.
+    assert {sort(f"/{address.lstrip('/')}") for address in rarely} == {("home", "part", "period", "seen")}
+
+
+def test_the_next_poll_of_a_page_that_stands_open_brings_what_has_changed_on_it() -> None:
+    house = full()
+    ada = house.signs_in("ada")
+    for path, change, told in changes(house):
+        (address,) = [one for one, _ in polls(ada, path) if not one.startswith(reverse("counts"))]
+        assert quiet(ada, address), path
+        change()
+        answer = ada.get(address, headers=HTMX)
+        assert answer.status_code == 200 and told in strip_tags(answer.content.decode()), path
+
+
+def changes(house: House) -> Iterator[tuple[str, Callable[[], object], str]]:
+    """Pages, each with something that happens to what it shows, and with what is then to be read on it."""
+    letter, run = house.gates[2], house.runs[3]
+    runs, gates = Run.objects.filter(pk=run.pk), Gate.objects.filter(pk=letter.pk)
+    yield reverse("behind", args=["stuck"]), stuck, "3 in this list"
+    yield reverse("behind", args=["irreversible"]), lambda: gates.update(state="withdrawn"), "0 in this list"
+    yield reverse("behind", args=["failed"]), lambda: runs.update(state="failed"), "3 in this list"
+    yield reverse("bulk-acts"), lambda: BulkAct.objects.update(state="stopped"), "Stopped"
+    hold = partial(holds.set_on_run, house.runs[4].ref, actor="ada", reason="a new claim")
+    yield reverse("legal-holds"), hold, "a new claim"
+    passes = RetentionPass.objects.all()
+    yield reverse("retention"), lambda: passes.update(trouble="no room at all"), "no room at all"
+    asked = Erasure.objects.all()
+    yield (
+        reverse("erasures"),
+        lambda: asked.update(withdrawn_at=Clock(), withdrawn_by="ada", due_at=None),
+        "Withdrawn",
+    )
+    yield reverse("statements"), lambda: stated.request(3, asked_by="noor"), "asked by noor"
+    said = partial(journal.record, run, EventKind.RETRIED, actor="marta")
+    yield reverse("log", args=[run.ref]), said, "marta"
+    yield reverse("checkpoints", args=[run.ref]), lambda: runs.update(attempt=7), "attempt 7"
+    yield reverse("conversation", args=[run.ref]), lambda: runs.update(message_count=4), "2 new, show them"
+
+    def paid(order: str) -> None:
+        claim = factories.running(limits={"JPY": 100})
+        factories.propose(claim, order=order, amount="7", currency="JPY")
+
+    yield f"{reverse('refunds')}?tool=pay_out", partial(paid, "9"), "JPY"
+    yield reverse("tools"), partial(paid, "10"), "pay_out"

@@ -158,6 +158,38 @@ def test_a_server_that_is_gone_is_said_and_when_it_is_back_the_page_goes_on(
     expect(page.get_by_role("status").filter(has_text="Live")).to_be_visible()
 
 
+def test_a_page_says_live_only_where_its_content_asks_again_and_a_lost_connection_anywhere(
+    cast: Cast, gate: Gate, gateway: Gateway, watch: Watch
+) -> None:
+    watch.offline = True
+    page = cast.enters("sven", base_url=f"http://127.0.0.1:{gateway.port}")
+    sign = page.locator("#live")
+    page.goto("/today/in-flight/")
+    expect(sign).to_be_visible()
+    page.goto("/time-zone/")
+    expect(sign).to_be_hidden()
+    gateway.shuts()
+    expect(sign).to_have_text("Connection lost, trying again")
+    expect(sign).to_be_visible()
+    gateway.opens()
+    expect(sign).to_be_hidden()
+
+
+def test_a_table_that_is_open_is_not_closed_by_what_comes(cast: Cast, gate: Gate, watch: Watch) -> None:
+    page = cast.enters("rita")
+    page.clock.install()
+    page.goto("/refunds/")
+    page.get_by_text("As a table").first.click()
+    runs.hold(gate.effect.run.ref, actor="sven", reason="something comes")
+    before = [url for url in watch.asked if "/refunds/?" in url]
+    page.clock.run_for(6_500)
+    assert [url for url in watch.asked if "/refunds/?" in url] == before
+    expect(page.locator("details.behind[open]")).to_have_count(1)
+    page.get_by_text("As a table").first.click()
+    with page.expect_response(lambda answer: "/refunds/?" in answer.url and answer.status == 200):
+        page.clock.run_for(2_500)
+
+
 def test_an_admin_sees_how_things_stand_and_is_offered_no_act(cast: Cast, gate: Gate, watch: Watch) -> None:
     watch.allowed = {403}
     page = cast.signs_in("ada")
