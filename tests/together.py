@@ -32,7 +32,11 @@ def at_once(*acts: Callable[[], Any], loses: type[Exception] | tuple[type[Except
 
 
 def somebody_waits() -> bool:
-    """Whether another session stands before a lock that this one holds."""
+    """Whether another session stands before a lock that this one holds. Within a transaction the server would go on
+    showing the sessions as they were at the first look; locks it shows as they are.
+    """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))")
+        cursor.execute(
+            "SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+        )
         return cursor.fetchone() is not None

@@ -16,20 +16,15 @@ from approvals.models import BulkAct, BulkResult
 from durable.models import Run
 from durable.states import RunState
 from tests import factories
+from tests.approvals.bulk_acts import told
 from tests.approvals.conftest import SignIn
 from tests.approvals.test_run_list import in_state
+from tests.engine import desk
+from tests.together import PATIENCE, somebody_waits
+
+__all__ = ["told"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-PATIENCE = 20.0
-
-
-@pytest.fixture(autouse=True)
-def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The acts that workers were told of."""
-    found: list[int] = []
-    monkeypatch.setattr(bulk, "announce", found.append)
-    return found
 
 
 def test_a_start_just_when_a_new_draft_replaces_the_act_does_nothing_and_says_so(sign_in: SignIn) -> None:
@@ -58,7 +53,7 @@ def test_a_start_just_when_a_new_draft_replaces_the_act_does_nothing_and_says_so
         if isinstance(instance, BulkAct):
             thread.start()
             assert at_the_lock.wait(PATIENCE)
-            thread.join(1)
+            desk.until(lambda: somebody_waits() or not thread.is_alive())
 
     pre_delete.connect(meanwhile, sender=BulkAct)
     try:

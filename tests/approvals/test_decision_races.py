@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from functools import partial
 from threading import Event
 
@@ -15,13 +14,13 @@ from approvals.gatekeeper import Gatekeeper
 from approvals.models import Decision, Gate
 from approvals.states import Verdict
 from durable import answers, faults, runs, vault
-from durable.clock import db_now
 from durable.errors import Conflict
 from durable.models import Effect, LedgerEvent
 from durable.models.fields import Clock
 from tests import factories
-from tests.approvals.answering import APPROVE, EDIT, REJECT, answer, past, refusals
-from tests.together import at_once, somebody_waits
+from tests.approvals.answering import APPROVE, EDIT, MOMENT, REJECT, answer, past, refusals
+from tests.engine import desk
+from tests.together import PATIENCE, at_once, somebody_waits
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +30,7 @@ pytestmark = pytest.mark.django_db
 def test_a_second_reviewer_is_told_who_won_and_when() -> None:
     alice, bob, gate = factories.person("alice"), factories.person("bob"), factories.gate()
     answer(alice, gate)
-    with pytest.raises(Decided, match=r"already approved by Alice at \d\d:\d\d:\d\d UTC") as refused:
+    with pytest.raises(Decided, match=f"already approved by Alice at {MOMENT}") as refused:
         answer(bob, gate, REJECT)
     assert not refused.value.again
     assert Decision.objects.count() == 1
@@ -41,7 +40,7 @@ def test_a_second_reviewer_is_told_who_won_and_when() -> None:
 def test_a_second_click_is_told_that_it_was_the_first() -> None:
     alice, gate = factories.person("alice"), factories.gate()
     answer(alice, gate)
-    with pytest.raises(Decided, match=r"^Already approved by you at \d\d:\d\d:\d\d UTC\.$") as refused:
+    with pytest.raises(Decided, match=rf"^Already approved by you at {MOMENT}\.$") as refused:
         answer(alice, gate)
     assert refused.value.again
     assert Decision.objects.count() == 1 and refusals(gate) == []
@@ -167,23 +166,20 @@ def test_of_two_at_the_same_moment_exactly_one_wins(trial: int, second: Verdict)
 @pytest.mark.parametrize("late", ["a yes", "its use"])
 def test_what_waits_for_the_gates_row_across_its_deadline_comes_too_late(late: str) -> None:
     alice, gate, held = factories.person("alice"), factories.gate(), Event()
-    soon = Clock() + timedelta(seconds=1)
     if late == "its use":
         answer(alice, gate)
-    Gate.objects.filter(pk=gate.pk).update(**{"decide_by" if late == "a yes" else "act_by": soon})
     gate = Gate.objects.select_related("effect").get(pk=gate.pk)
-    deadline = gate.decide_by if late == "a yes" else gate.act_by
-    assert deadline is not None
 
     def hold() -> None:
+        """The deadline is the very moment at which somebody waits: who has looked at the clock before was in time."""
         with transaction.atomic():
             Gate.objects.select_for_update().get(pk=gate.pk)
             held.set()
-            while db_now() <= deadline or not somebody_waits():
-                pass
+            desk.until(somebody_waits)
+            Gate.objects.filter(pk=gate.pk).update(**{"decide_by" if late == "a yes" else "act_by": Clock()})
 
     def come() -> str | None:
-        held.wait()
+        assert held.wait(PATIENCE)
         return str(answer(alice, gate)) if late == "a yes" else Gatekeeper().may_release(gate.effect)
 
     _, told = at_once(hold, come, loses=Expired)

@@ -15,6 +15,9 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 from approvals.people import DEMO_PASSWORD
+from durable.models import Run
+from tests.engine import desk
+from tests.vendors import Vendor
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _BREACHES = "addEventListener('securitypolicyviolation', e => console.error('CSP: ' + e.violatedDirective))"
@@ -109,6 +112,23 @@ class Cast:
         """Close every browser."""
         for context in self._contexts:
             context.close()
+
+
+def look_at(page: Page, path: str) -> None:
+    """Go to a page that must be there, and be the one that is shown."""
+    answer = page.goto(path)
+    assert answer is not None and answer.status == 200, path
+    assert urlsplit(page.url).path == urlsplit(path).path
+
+
+def waiting(
+    vendor: Vendor, amount: str = "184.50", name: str = "8812", text: str = "It arrived broken."
+) -> Run:
+    """A refund that is large enough to wait for people."""
+    desk.order(vendor, amount=amount, name=name)
+    run = desk.drive(desk.start(name, text=text))
+    assert desk.effects(run) == {"pay": "gated"}
+    return run
 
 
 def sign_in(page: Page, name: str, *, lands: bool = True) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from approvals.models import Gate
 from durable import indexing, recovery, runs
@@ -15,7 +15,7 @@ from durable.findings import AGREED, Finding
 from durable.models import Effect, Run
 from durable.vendor_statements import explaining
 from tests.approvals import stated
-from tests.browser.people import Cast
+from tests.browser.people import Cast, look_at
 from tests.engine import desk
 from tests.vendors import Vendor
 
@@ -123,7 +123,7 @@ def test_a_fresh_installation_has_whole_pages_too(cast: Cast) -> None:
     found, page = [], cast.enters("sven")
     for path in EMPTY:
         page.emulate_media(color_scheme="light")
-        page.goto(path)
+        look_at(page, path)
         found += violations(page, "light")
         page.emulate_media(color_scheme="dark")
         found += violations(page, "dark")
@@ -139,6 +139,9 @@ def test_an_open_dialogue_breaks_no_rule(cast: Cast, vendor: Vendor) -> None:
     found = []
     for label in ("Release", "Skip the step", "Edit state", "Fork", "Cancel"):
         page.get_by_role("button", name=label, exact=True).first.click()
+        dialogue = page.get_by_role("dialog", name=label)
+        expect(dialogue).to_be_visible()
         found += violations(page)
         page.keyboard.press("Escape")
+        expect(dialogue).to_be_hidden()
     assert found == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from durable import erasing
 from durable.models import Erasure, Run
@@ -20,7 +20,7 @@ def looked(page: Page) -> None:
     page.goto("/erasures/")
     page.get_by_label("Every name by which they are known").fill("order:8812\norder:8813")
     page.get_by_role("button", name="See what would be erased").click()
-    page.get_by_role("heading", name="What would be erased").wait_for()
+    expect(page.get_by_role("heading", name="What would be erased")).to_be_visible()
 
 
 def confirmed(page: Page, button: str) -> None:
@@ -29,7 +29,7 @@ def confirmed(page: Page, button: str) -> None:
     page.get_by_label("Number of the request").fill("T-77")
     page.get_by_label("Type the first name once more").fill("8812")
     page.get_by_role("button", name=button).click()
-    page.get_by_role("heading", name="Erasure").wait_for()
+    expect(page.get_by_role("heading", name="Erasure", level=1)).to_be_visible()
 
 
 def test_two_admins_find_a_person_see_what_would_go_and_have_it_erased(cast: Cast, vendor: Vendor) -> None:
@@ -42,19 +42,19 @@ def test_two_admins_find_a_person_see_what_would_go_and_have_it_erased(cast: Cas
     bad = shown_badly(page)
     looked(page)
     assert "8812" not in page.url
-    assert page.get_by_text(f"Not yet: {waits.ref} is suspended.").is_visible()
+    expect(page.get_by_text(f"Not yet: {waits.ref} is suspended.")).to_be_visible()
     bad += shown_badly(page)
     confirmed(page, "Ask to erase 2 runs for ever")
-    assert page.get_by_text("Nothing is erased yet: another person must agree.").is_visible()
+    expect(page.get_by_text("Nothing is erased yet: another person must agree.")).to_be_visible()
     bad += shown_badly(page)
     assert list(erasing.due()) == []
     page = cast.enters("noor")
     looked(page)
-    assert page.get_by_text("Ada Lindqvist has asked for this").is_visible()
+    expect(page.get_by_text("Ada Lindqvist has asked for this")).to_be_visible()
     confirmed(page, "Erase 2 runs for ever")
     erasing.carry_on(Erasure.objects.get().pk)
-    page.get_by_text("1 of 2 runs erased").wait_for()
+    expect(page.get_by_text("1 of 2 runs erased")).to_be_visible()
     bad += shown_badly(page)
     page.goto(f"/runs/{run.ref}/")
-    assert page.get_by_text("The personal data of this run was erased on").is_visible()
+    expect(page.get_by_text("The personal data of this run was erased on")).to_be_visible()
     assert bad == [] and Run.objects.get(pk=run.pk).input == {}

@@ -7,8 +7,8 @@ from playwright.sync_api import expect
 
 from approvals.models import Decision, Gate
 from tests import factories
-from tests.browser.people import Cast
-from tests.browser.test_reviewers import approve, waiting
+from tests.browser.people import Cast, waiting
+from tests.browser.test_reviewers import approve
 from tests.vendors import Vendor
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -12,7 +12,7 @@ from durable.models import Message, Run
 from tests import factories
 from tests.approvals.answering import ASK_BACK, REJECT, answer
 from tests.approvals.house import branch_of
-from tests.browser.people import Cast, Watch
+from tests.browser.people import Cast, Watch, look_at
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -49,6 +49,7 @@ def test_the_live_page_of_somebody_switched_off_leaves_for_the_sign_in_by_itself
         page.clock.run_for(10_000)  # it lives: as its clock goes on, it asks
     User.objects.filter(username="marta").update(is_active=False)
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    page.wait_for_load_state("networkidle")
     asked = len(watch.asked)
     page.clock.run_for(60_000)
     assert len(watch.asked) == asked  # it asks no more
@@ -127,8 +128,7 @@ def test_no_text_of_an_agent_a_tool_or_a_person_is_live_on_any_page(cast: Cast, 
         page = cast.enters(who)
         page.on("request", lambda request: sent.append(request.url) if request.method != "GET" else None)
         for path in paths:
-            found = page.goto(path)
-            assert found is not None and found.status == 200, path
+            look_at(page, path)
             page.wait_for_load_state("networkidle")
             is_whole(page)
             shown += page.get_by_text("evil.example/a.png").count() > 0

@@ -10,16 +10,11 @@ from playwright.sync_api import Page, expect
 
 from durable import recovery, runs
 from durable.models import Run
-from tests.browser.people import Cast, Watch, sign_in
+from tests.browser.people import Cast, Watch, sign_in, waiting
 from tests.engine import desk
 from tests.vendors import Vendor
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-def waiting(vendor: Vendor, name: str = "8812") -> Run:
-    desk.order(vendor, amount="184.50", name=name)
-    return desk.drive(desk.start(name))
 
 
 def act(page: Page, label: str, reason: str, says: str) -> None:

@@ -9,22 +9,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from approvals.models import Decision, Gate
-from durable.models import Run
-from tests.browser.people import Cast, Watch
+from tests.browser.people import Cast, Watch, waiting
 from tests.engine import desk
 from tests.vendors import Vendor
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-def waiting(
-    vendor: Vendor, amount: str = "184.50", name: str = "8812", text: str = "It arrived broken."
-) -> Run:
-    """A refund that is large enough to wait for people."""
-    desk.order(vendor, amount=amount, name=name)
-    run = desk.drive(desk.start(name, text=text))
-    assert desk.effects(run) == {"pay": "gated"}
-    return run
 
 
 def open_gate(page: Page, title: str) -> None:
@@ -102,6 +91,7 @@ def test_a_question_is_answered_before_it_is_decided(cast: Cast, vendor: Vendor)
     marta.get_by_role("button", name="Ask back").click()
     marta.get_by_role("dialog").get_by_label("Reason").fill("Is it from the recall?")
     marta.get_by_role("button", name="Ask", exact=True).click()
+    expect(marta.get_by_text("Asked about Refund 184.50 EUR.")).to_be_visible()
     expect(marta.get_by_role("button", name="Approve")).to_have_count(0)
     open_gate(sven, "Refund 184.50 EUR")
     expect(sven.get_by_text("Is it from the recall?")).to_be_visible()

@@ -14,11 +14,8 @@ from durable.clock import db_now, elapsed
 @pytest.mark.django_db
 def test_the_databases_clock_moves_on_inside_a_transaction() -> None:
     with transaction.atomic():
-        first = db_now()
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_sleep(0.002)")
-        second = db_now()
-    assert second - first >= timedelta(milliseconds=2)
+        first, second = db_now(), db_now()
+    assert second > first
 
 
 @pytest.mark.django_db

@@ -125,8 +125,10 @@ def test_every_name_comes_with_a_sentence() -> None:
         assert sentence.endswith(".")
 
 
-def test_an_unarmed_point_costs_less_than_100_nanoseconds() -> None:
+def test_an_unarmed_point_costs_little_more_than_calling_a_function_that_does_nothing() -> None:
+    def nothing(name: str) -> None: ...
+
     # The best of many short rounds: the machine may be busy with something else.
-    best = min(timeit.repeat(lambda: faults.point("sent.after_commit"), number=10_000, repeat=50)) / 10_000
-    empty = min(timeit.repeat(lambda: None, number=10_000, repeat=50)) / 10_000
-    assert best - empty < 100e-9
+    best = min(timeit.repeat(lambda: faults.point("sent.after_commit"), number=1_000, repeat=500))
+    empty = min(timeit.repeat(lambda: nothing("sent.after_commit"), number=1_000, repeat=500))
+    assert best < 2 * empty

@@ -66,16 +66,23 @@ def effects(run: Run) -> dict[str, str]:
     return {e.key.removeprefix(run.ref + ":"): e.state for e in Effect.objects.filter(run=run).order_by("id")}
 
 
-def meanwhile(act: Any) -> None:
-    """Do something from another connection."""
+def beside(act: Callable[[], Any]) -> Thread:
+    """Begin to do something on a connection of its own."""
 
     def do() -> None:
-        act()
-        connection.close()
+        try:
+            act()
+        finally:
+            connection.close()
 
     thread = Thread(target=do)
     thread.start()
-    thread.join()
+    return thread
+
+
+def meanwhile(act: Callable[[], Any]) -> None:
+    """Do something on another connection, and wait for its end."""
+    beside(act).join()
 
 
 def until(true: Callable[[], bool], seconds: float = 10) -> None:

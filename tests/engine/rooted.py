@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, transaction
@@ -23,6 +24,14 @@ from durable.states import EventKind
 from durable.transitions import lock_run
 from proof.tampering.hand import events_of, superuser, unguarded
 from tests import factories
+
+
+@pytest.fixture(autouse=True)
+def file(settings: Any, tmp_path: Path) -> Path:
+    """The file of roots of one test alone; it is the only anchor."""
+    settings.INTERLOCK_ANCHORS = ["durable.roots.anchors.File"]
+    settings.INTERLOCK_ANCHOR_FILE = str(tmp_path / "roots.jsonl")
+    return kept()
 
 
 def begun() -> Run:

@@ -20,16 +20,11 @@ from durable.roots import builder, keeping
 from durable.roots.anchors import Outgoing
 from durable.roots.statement import from_line
 from tests.engine import rooted
-from tests.engine.rooted import begun, tell
+from tests.engine.rooted import begun, file, tell
+
+__all__ = ["file"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def a_file(settings: Any, tmp_path: Path) -> Path:
-    settings.INTERLOCK_ANCHORS = ["durable.roots.anchors.File"]
-    settings.INTERLOCK_ANCHOR_FILE = str(tmp_path / "roots.jsonl")
-    return tmp_path / "roots.jsonl"
 
 
 class Objects(ThreadingHTTPServer):
@@ -97,20 +92,20 @@ def due(name: str) -> None:
     Anchor.objects.filter(name=name).update(due_at=Clock())
 
 
-def test_the_file_has_every_root_once_and_in_order(a_file: Path) -> None:
+def test_the_file_has_every_root_once_and_in_order(file: Path) -> None:
     rooted_events(5)
     assert keeping.keep() == 0
     rooted_events(1)
     assert [keeping.keep(), keeping.keep()] == [0, 0]
-    assert [from_line(line) for line in a_file.read_text().splitlines()] == in_database()
-    assert (a_file.stat().st_mode & 0o777, row("file").kept) == (0o600, 4)
+    assert [from_line(line) for line in file.read_text().splitlines()] == in_database()
+    assert (file.stat().st_mode & 0o777, row("file").kept) == (0o600, 4)
 
 
-def test_a_line_that_a_kill_has_torn_is_ended_and_what_follows_is_whole(a_file: Path) -> None:
-    a_file.write_text('{"statement": "interlock-root-1\\nnum')
+def test_a_line_that_a_kill_has_torn_is_ended_and_what_follows_is_whole(file: Path) -> None:
+    file.write_text('{"statement": "interlock-root-1\\nnum')
     rooted_events(3)
     keeping.keep()
-    torn, *whole = a_file.read_text().splitlines()
+    torn, *whole = file.read_text().splitlines()
     assert torn.endswith("num")
     assert [from_line(line) for line in whole] == in_database()
 
@@ -175,11 +170,11 @@ def test_pauses_after_failures_grow_to_an_hour_and_no_longer(store: Objects) -> 
     assert pauses == [20, 120, 3600]
 
 
-def test_one_anchor_that_fails_keeps_none_of_the_others_from_being_told(settings: Any, a_file: Path) -> None:
+def test_one_anchor_that_fails_keeps_none_of_the_others_from_being_told(settings: Any, file: Path) -> None:
     settings.INTERLOCK_ANCHORS = [f"{__name__}.Broken", "durable.roots.anchors.File"]
     rooted_events(1)
     assert keeping.keep() == 1
-    assert (row("broken").trouble, len(a_file.read_text().splitlines())) == ("it raised RuntimeError", 1)
+    assert (row("broken").trouble, len(file.read_text().splitlines())) == ("it raised RuntimeError", 1)
 
 
 class Broken:
@@ -219,11 +214,11 @@ def test_a_letter_that_nobody_takes_is_tried_again(settings: Any) -> None:
     assert row("mail").trouble == "the letter could not be sent (ConnectionRefusedError)"
 
 
-def test_many_roots_are_told_in_batches(a_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_roots_are_told_in_batches(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "BATCH", 2)
     rooted_events(5, size=1)
     assert keeping.keep() == 0
-    assert (len(a_file.read_text().splitlines()), row("file").kept) == (5, 5)
+    assert (len(file.read_text().splitlines()), row("file").kept) == (5, 5)
 
 
 def test_the_command_says_how_far_each_anchor_is_and_ends_with_1_where_one_fails(store: Objects) -> None:

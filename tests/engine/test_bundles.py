@@ -29,17 +29,12 @@ from proof.tampering import hand
 from tests import factories
 from tests.approvals.answering import answer
 from tests.engine import rooted
-from tests.engine.rooted import begun, root_and_keep, said, tell
+from tests.engine.rooted import begun, file, root_and_keep, said, tell
+
+__all__ = ["file"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Lines = list[dict[str, Any]]
-
-
-@pytest.fixture(autouse=True)
-def file(settings: Any, tmp_path: Path) -> Path:
-    settings.INTERLOCK_ANCHORS = ["durable.roots.anchors.File"]
-    settings.INTERLOCK_ANCHOR_FILE = str(tmp_path / "roots.jsonl")
-    return tmp_path / "roots.jsonl"
 
 
 @pytest.fixture

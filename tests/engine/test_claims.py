@@ -6,21 +6,21 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from threading import Event, Thread, Timer
+from threading import Event
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 
 from durable import checkpoints, claims, faults, frozen, journal, runs, suspending
-from durable.author import Next, RunContext, hours, step
 from durable.errors import LeaseLost
 from durable.ledger import Ask, Place, record
 from durable.models import Attempt, Checkpoint, Effect, Frozen, LedgerEvent, Run, Wait
 from durable.states import Attention, EffectState, RunState
 from durable.transitions import Claim, lock_run, still_held
 from tests.engine import agents, desk
-from tests.together import at_once
+from tests.engine.resting import nap
+from tests.together import PATIENCE, at_once, somebody_waits
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 
@@ -56,27 +56,32 @@ def test_of_two_workers_that_come_at_once_one_gets_the_run(lost: bool) -> None:
         assert (run.attempt, run.nonce) == (winners[0].attempt, winners[0].nonce)
 
 
-def locked(run: Run, until: Event) -> Event:
-    """Another session holds the run's row until then, for no longer than five seconds. Returns once it does."""
-    has = Event()
+def claimed_beside(run: Run, *, lets_go: bool) -> Claim | None:
+    """What a claim gets while another session holds the run's row, until that is waited for or the claim is over."""
+    holds, over = Event(), Event()
 
     def hold() -> None:
         with transaction.atomic():
             lock_run(run.ref)
-            has.set()
-            until.wait(5)
-        connection.close()
+            holds.set()
+            desk.until(somebody_waits if lets_go else over.is_set)
 
-    Thread(target=hold).start()
-    assert has.wait(5)
-    return until
+    def come() -> Claim | None:
+        assert holds.wait(PATIENCE)
+        try:
+            return claims.claim(run.ref)
+        finally:
+            over.set()
+
+    _, claim = at_once(hold, come)
+    return claim
 
 
-def test_a_claim_waits_for_an_answer_that_holds_the_run_at_the_moment() -> None:
-    run = agents.start("Looper")
-    let_go = locked(run, Event())
-    Timer(0.2, let_go.set).start()
-    assert claims.claim(run.ref) is not None
+def test_a_claim_waits_for_an_answer_that_holds_the_run_at_the_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(claims, "PATIENCE", timedelta(seconds=PATIENCE))
+    assert claimed_beside(agents.start("Looper"), lets_go=True) is not None
 
 
 def test_a_claim_leaves_a_run_to_the_sweeper_that_somebody_does_not_let_go_of(
@@ -84,9 +89,7 @@ def test_a_claim_leaves_a_run_to_the_sweeper_that_somebody_does_not_let_go_of(
 ) -> None:
     monkeypatch.setattr(claims, "PATIENCE", timedelta(milliseconds=50))
     run = agents.start("Looper")
-    let_go = locked(run, Event())
-    assert claims.claim(run.ref) is None
-    let_go.set()
+    assert claimed_beside(run, lets_go=False) is None
     monkeypatch.undo()
     assert claims.claim(run.ref) is not None
 
@@ -119,11 +122,6 @@ def ended_by_the_server() -> None:
 
 @pytest.mark.parametrize("point", ["suspend.before_commit", "end.before_commit"])
 def test_a_worker_whose_transaction_the_server_has_ended_gives_up_and_another_goes_on(point: str) -> None:
-    @step
-    def nap(self: Any, run: RunContext) -> Next:
-        run.sleep(hours(1))
-        return None
-
     run = agents.run_of(nap)
     if point.startswith("end"):
         runs.cancel(run.ref, actor="tests", reason="to see it")
@@ -197,11 +195,8 @@ def takeover(run: Run) -> None:
     def take() -> None:
         desk.time_passes(minutes=5)
         held(run)
-        connection.close()
 
-    thread = Thread(target=take)
-    thread.start()
-    thread.join()
+    desk.meanwhile(take)
 
 
 def test_the_heartbeat_keeps_the_lease_from_a_connection_of_its_own(settings: Any) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +19,7 @@ from durable.models import Checkpoint, Run
 from durable.states import RunState
 from local.pytest_plugin import SHARED
 from tests.engine import agents, desk
+from tests.engine.resting import nap, rest
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 
@@ -130,19 +130,6 @@ def test_a_start_is_one_statement(meter: Meter, key: str | None) -> None:
 
 
 @step
-def nothing(self: Any, run: RunContext) -> Next:
-    """End."""
-    return None
-
-
-@step
-def nap(self: Any, run: RunContext) -> Next:
-    """Wait for a timer."""
-    run.sleep(timedelta(hours=1))
-    return None
-
-
-@step
 def stumble(self: Any, run: RunContext) -> Next:
     """Fail."""
     raise ValueError("no")
@@ -157,7 +144,7 @@ def despair(self: Any, run: RunContext) -> Next:
 @pytest.mark.parametrize(
     ("does", "statements", "state"),
     [
-        (nothing, 1, RunState.COMPLETED),
+        (rest, 1, RunState.COMPLETED),
         (nap, 3, RunState.SUSPENDED),
         (stumble, 1, RunState.QUEUED),
         (despair, 1, RunState.FAILING),

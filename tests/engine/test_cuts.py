@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import psycopg
 import pytest
 from django.db import transaction
@@ -14,15 +11,11 @@ from durable.models import Chain, Cut, LedgerEvent, Root, Run
 from durable.roots.cutting import cut
 from durable.roots.statement import parse
 from tests.engine import rooted
-from tests.engine.rooted import begun, forging, root_and_keep, said, tell, url
+from tests.engine.rooted import begun, file, forging, root_and_keep, said, tell, url
+
+__all__ = ["file"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def file(settings: Any, tmp_path: Path) -> None:
-    settings.INTERLOCK_ANCHORS = ["durable.roots.anchors.File"]
-    settings.INTERLOCK_ANCHOR_FILE = str(tmp_path / "roots.jsonl")
 
 
 @pytest.fixture

@@ -20,10 +20,10 @@ from durable.retention import passes, periods
 from durable.roots import signing
 from durable.roots.cutting import cut
 from durable.roots.statement import Statement, parse
-from tests.engine.rooted import forging, url
-from tests.engine.test_ledger_goes import file, found, ledger
+from tests.engine.rooted import file, forging, url
+from tests.engine.test_ledger_goes import found, ledger, own_tools
 
-__all__ = ["file", "ledger"]
+__all__ = ["file", "ledger", "own_tools"]
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
 

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from django.db.models.functions import Now
 
-from durable import draining, faults, journal, runner, runs, wakeup
+from durable import draining, faults, journal, runner, runs
 from durable.author import Call, Next, Receipt, RunContext, hours, step, tool
 from durable.models import Attempt, Checkpoint, Effect, Purse, Run
 from durable.states import Durability, RunState
@@ -21,17 +21,8 @@ WHY = {"actor": "olga", "reason": "no longer wanted"}
 
 
 @pytest.fixture(autouse=True)
-def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """What the workers are told about runs, after the start of each."""
-    told: list[str] = []
-
-    def publish(run_ref: str) -> bool:
-        told.append(run_ref)
-        return True
-
-    monkeypatch.setattr(wakeup, "publish", publish)
-    with agents.world():
-        yield told
+def _renewed(heard: list[str]) -> Iterator[None]:
+    yield
     draining.renew()
 
 

@@ -19,14 +19,12 @@ from durable.retention.terms import Terms
 from durable.states import EraseReason
 from tests.engine import desk
 from tests.engine.rooted import aged
-from tests.together import at_once
+from tests.together import at_once, somebody_waits
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WHO: dict[str, Any] = {"actor": "rita", "reason": "a claim"}
 ORDER = Called("order", "quixano-8812")
-#: So long whoever must wait is given to show that they do not.
-A_WHILE = 1.5
 
 
 @pytest.fixture
@@ -62,7 +60,7 @@ class Other:
 
     def _begin(self) -> None:
         self._thread.start()
-        self._thread.join(A_WHILE)
+        desk.until(lambda: somebody_waits() or not self._thread.is_alive())
         self.waited = self._thread.is_alive()
 
     def _do(self) -> None:

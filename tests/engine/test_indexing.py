@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from decimal import Decimal
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -146,18 +144,6 @@ def test_killed_in_the_middle_it_goes_on(point: str, monkeypatch: pytest.MonkeyP
     caught_up()
 
 
-def beside(act: Callable[[], None]) -> Thread:
-    """Do something on a connection of its own."""
-
-    def do() -> None:
-        act()
-        connection.close()
-
-    thread = Thread(target=do)
-    thread.start()
-    return thread
-
-
 def test_an_effect_that_commits_after_newer_ones_were_indexed_is_not_missed() -> None:
     claim = factories.running()
     connection.set_autocommit(False)
@@ -169,7 +155,7 @@ def test_an_effect_that_commits_after_newer_ones_were_indexed_is_not_missed() ->
             for _ in range(4):
                 indexing.catch_up(60)
 
-        beside(quick).join()
+        desk.meanwhile(quick)
         assert [alike[1] for alike in groups().values()] == [700]
         newest = LedgerEvent.objects.exclude(effect_key=slow.key).order_by("-id")[0].pk
         assert Indexed.objects.get().done < newest
@@ -189,7 +175,7 @@ def test_two_indexers_at_once_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> Non
         for _ in range(8):
             indexing.catch_up(1)
 
-    for thread in [beside(work) for _ in range(2)]:
+    for thread in [desk.beside(work) for _ in range(2)]:
         thread.join()
     caught_up()
 

@@ -28,15 +28,15 @@ from durable.roots.statement import parse
 from durable.states import RunState
 from tests import factories
 from tests.approvals.answering import APPROVE, answer
-from tests.engine.rooted import aged, forging, kept, root_and_keep, said, url
+from tests.engine.rooted import aged, file, forging, kept, root_and_keep, said, url
+
+__all__ = ["file"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def file(settings: Any, tmp_path: Path) -> None:
-    settings.INTERLOCK_ANCHORS = ["durable.roots.anchors.File"]
-    settings.INTERLOCK_ANCHOR_FILE = str(tmp_path / "roots.jsonl")
+def own_tools(settings: Any) -> None:
     settings.INTERLOCK_AGENTS = ("tests.factories",)
 
 

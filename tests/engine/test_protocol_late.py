@@ -38,6 +38,19 @@ def overtaken(vendor: Vendor, answer: Callable[[Call, Receipt], Receipt | None] 
     return run
 
 
+def another_receipt(run: Run) -> None:
+    """The same, and the other one finds the refund, adopts it and goes on; the sleeper is told of another refund."""
+
+    def sleep(call: Call, receipt: Receipt) -> Receipt:
+        tools.after.clear()
+        desk.time_passes(minutes=5)
+        tools.later(run)
+        return replace(receipt, id="re_second")
+
+    tools.after.append(sleep)
+    desk.drive(run)
+
+
 def test_without_its_lease_a_worker_adds_a_late_answer_that_changes_no_state(vendor: Vendor) -> None:
     run = overtaken(vendor)
     assert tools.kinds(run) == ["intent", "sent", "late answer"]
@@ -105,15 +118,7 @@ def test_a_late_answer_for_an_opaque_vendor_spares_a_person(vendor: Vendor) -> N
 
 def test_a_second_receipt_for_one_effect_raises_an_alarm_that_outlives_the_run(vendor: Vendor) -> None:
     run = refund(vendor)
-
-    def sleep(call: Call, receipt: Receipt) -> Receipt:
-        tools.after.clear()
-        desk.time_passes(minutes=5)
-        tools.later(run)  # another worker finds the refund, adopts it and completes the run
-        return replace(receipt, id="re_second")
-
-    tools.after.append(sleep)
-    desk.drive(run)
+    another_receipt(run)
     assert run.state == RunState.COMPLETED
     (alarm,) = waits.open_waits(run, WaitKind.ATTENTION)
     assert (
@@ -128,15 +133,7 @@ def test_an_alarm_raised_under_way_is_still_there_when_the_run_has_ended(vendor:
         (tools.letter, {"to": "ada@example.org"}),
     )
     run = tools.start()
-
-    def sleep(call: Call, receipt: Receipt) -> Receipt:
-        tools.after.clear()
-        desk.time_passes(minutes=5)
-        tools.later(run)
-        return replace(receipt, id="re_second")
-
-    tools.after.append(sleep)
-    desk.drive(run)
+    another_receipt(run)
     people.say(run)
     desk.drive(run)
     assert run.state == RunState.COMPLETED
@@ -156,15 +153,7 @@ def test_a_conflict_about_an_effect_with_an_alarm_is_a_question_of_its_own(vendo
     letter = (tools.letter, {"to": "ada@example.org"})
     tools.asks((tools.keyed, ask), letter)
     run = tools.start()
-
-    def sleep(call: Call, receipt: Receipt) -> Receipt:
-        tools.after.clear()
-        desk.time_passes(minutes=5)
-        tools.later(run)
-        return replace(receipt, id="re_second")
-
-    tools.after.append(sleep)
-    desk.drive(run)
+    another_receipt(run)
     people.say(run)
     tools.asks((tools.keyed, {**ask, "amount": Decimal("50.00")}), letter)
     run = desk.drive(run)

@@ -18,6 +18,7 @@ from durable.transitions import lock_run
 from durable.vendor import Receipt
 from tests.engine import agents, desk
 from tests.engine.held import check_tokens
+from tests.engine.resting import napping, rest
 from tests.engine.scenes import Killed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,24 +33,11 @@ def _world() -> Iterator[None]:
 
 
 @step
-def write(self: Any, run: RunContext) -> Next:
-    """Ask people."""
-    run.effect(agents.write_letter, to="ada")
-    return None
-
-
-@step
 def pay(self: Any, run: RunContext) -> Next:
     """Pay, then sleep."""
     run.effect(agents.pay, order="1", amount=Decimal(40), currency="EUR")
     run.sleep(hours(1))
     return self.rest
-
-
-@step
-def rest(self: Any, run: RunContext) -> Next:
-    """Nothing."""
-    return None
 
 
 def why(run: Run) -> tuple[str, str]:
@@ -84,24 +72,15 @@ def test_what_an_unexpected_error_says_is_not_repeated_to_anybody(caplog: pytest
         raise RuntimeError("the customer's account is DE89 3704")
 
     faults.arm("suspend.before_commit", trip)
-    agents.define("Napper", rest_first)
-    run = desk.drive(agents.start("Napper"))
+    run = napping()
     reason, sentence = why(run)
     told = [sentence, caplog.text, *(event.body for event in journal.events(run.ref))]
     assert reason == Attention.CRASH_LOOP and "RuntimeError" in sentence
     assert not any("3704" in text for text in told)
 
 
-@step
-def rest_first(self: Any, run: RunContext) -> Next:
-    """Sleep."""
-    run.sleep(hours(1))
-    return None
-
-
 def test_an_ending_run_that_can_not_be_driven_waits_for_a_person_and_then_ends() -> None:
-    agents.define("Napper", rest_first)
-    run = desk.drive(agents.start("Napper"))
+    run = napping()
     runs.cancel(run.ref, **BY)
 
     def trip() -> None:
@@ -117,8 +96,7 @@ def test_an_ending_run_that_can_not_be_driven_waits_for_a_person_and_then_ends()
 
 
 def test_a_run_whose_way_to_its_end_kills_workers_is_put_before_a_person() -> None:
-    agents.define("Napper", rest_first)
-    run = desk.drive(agents.start("Napper"))
+    run = napping()
     runs.cancel(run.ref, **BY)
     for _ in range(endings.MOST_CRASHES + 1):
         assert claims.claim(run.ref) is not None
@@ -134,8 +112,7 @@ def test_a_run_whose_way_to_its_end_kills_workers_is_put_before_a_person() -> No
 
 
 def test_as_many_lost_workers_as_are_allowed_do_not_stop_a_run_from_ending() -> None:
-    agents.define("Napper", rest_first)
-    run = desk.drive(agents.start("Napper"))
+    run = napping()
     runs.cancel(run.ref, **BY)
     for _ in range(endings.MOST_CRASHES):
         assert claims.claim(run.ref) is not None

@@ -2,59 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection
 
-from durable import claims, recovery, runs, waits, wakeup
-from durable.author import Next, RunContext, hours, step
+from durable import claims, recovery, runs, waits
 from durable.models import Effect, Run, Wait
 from durable.states import RunState
 from durable.transitions import lock_run
 from tests.engine import agents, desk
+from tests.engine.resting import gated, napping
 from tests.together import at_once
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """What the workers are told; the broker itself is away."""
-    told: list[str] = []
-
-    def publish(run_ref: str) -> bool:
-        told.append(run_ref)
-        return True
-
-    monkeypatch.setattr(wakeup, "publish", publish)
-    with agents.world():
-        yield told
-
-
-@step
-def nap(self: Any, run: RunContext) -> Next:
-    """Sleep an hour."""
-    run.sleep(hours(1))
-    return None
-
-
-@step
-def write(self: Any, run: RunContext) -> Next:
-    """Ask people."""
-    run.effect(agents.write_letter, to="ada")
-    return None
-
-
-def napping() -> Run:
-    agents.define("Napper", nap)
-    return desk.drive(agents.start("Napper"))
-
-
-def gated() -> Run:
-    agents.define("Writer", write)
-    return desk.drive(agents.start("Writer"))
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("heard")]
 
 
 def test_a_run_that_no_message_announced_is_found_and_hinted_once(heard: list[str]) -> None:

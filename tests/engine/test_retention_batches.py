@@ -14,15 +14,10 @@ from durable.models import Checkpoint, Frozen, Run
 from durable.retention import pruning
 from durable.states import RunState
 from tests.engine import agents, desk
+from tests.engine.resting import ended
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 WEEK = timedelta(days=7)
-
-
-def ended(count: int) -> list[Run]:
-    runs = [desk.drive(agents.start("Looper", {"turns": 2})) for _ in range(count)]
-    desk.time_passes(days=30)
-    return runs
 
 
 def kept(run: Run) -> int:

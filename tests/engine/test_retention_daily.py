@@ -9,17 +9,11 @@ import pytest
 from django.db import connection
 
 from durable import holds, retention
-from durable.models import Checkpoint, LedgerEvent, LegalHold, RetentionPass, Run, Stored
+from durable.models import Checkpoint, LedgerEvent, LegalHold, RetentionPass, Stored
 from durable.retention import passes, storage
-from tests.engine import agents, desk
+from tests.engine.resting import ended
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
-
-
-def ended(count: int) -> list[Run]:
-    runs = [desk.drive(agents.start("Looper", {"turns": 2})) for _ in range(count)]
-    desk.time_passes(days=30)
-    return runs
 
 
 def told() -> list[dict[str, int]]:

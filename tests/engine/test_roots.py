@@ -17,15 +17,12 @@ from durable import tasks
 from durable.models import LedgerEvent, Mark, Root
 from durable.roots import builder, horizon, signing
 from tests.engine import rooted
-from tests.engine.rooted import INSERT, begun, elsewhere, statements, tell
+from tests.engine.rooted import INSERT, begun, elsewhere, file, statements, tell
 from tests.together import at_once
 
+__all__ = ["file"]
+
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "owner"])
-
-
-@pytest.fixture(autouse=True)
-def a_file(settings: Any, tmp_path: Any) -> None:
-    settings.INTERLOCK_ANCHOR_FILE = str(tmp_path / "roots.jsonl")
 
 
 def test_every_event_stands_in_one_root_whose_hash_is_that_of_the_definition() -> None:

@@ -11,11 +11,12 @@ import pytest
 from approvals.models import Gate
 from approvals.states import LIVE_VALUES
 from durable import fairly, faults, journal, recovery, runner, waits
-from durable.author import Budget, Money, Next, RunContext, hours, step
+from durable.author import Budget, Money, Next, RunContext, step
 from durable.models import Effect, Purse, Run, Wait
 from durable.states import RunState, WaitKind
 from tests.engine import agents, desk, people
 from tests.engine.held import check_chains, check_purses
+from tests.engine.resting import napping
 from tests.engine.scenes import Killed, die
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
@@ -179,21 +180,13 @@ def test_an_ended_run_with_an_open_gate_takes_it_back_with_its_money() -> None:
 
 
 def test_an_ended_run_keeps_its_alarms_and_loses_its_other_waits() -> None:
-    agents.define("Napper", nap)
-    run = desk.drive(agents.start("Napper"))
+    run = napping()
     Run.objects.filter(pk=run.pk).update(state="completed", ended_at=run.created_at, due_at=None)
     alarm = {"kind": "attention", "waits_for": "operator", "state": "open"}
     kept = Wait.objects.create(run=run, name="conflict", detail={"alarm": True}, **alarm)
     Wait.objects.create(run=run, name="retries spent", **alarm)
     assert recovery.sweep()["idle"] == 2
     assert [wait.pk for wait in waits.open_waits(run)] == [kept.pk]
-
-
-@step
-def nap(self: Any, run: RunContext) -> Next:
-    """Sleep an hour."""
-    run.sleep(hours(1))
-    return None
 
 
 def test_a_run_that_waits_at_a_gate_which_is_answered_goes_on_and_nothing_leaves_without_a_yes() -> None:

@@ -11,9 +11,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from durable import fairly, recovery, waits
-from durable.author import Absent, Call, CannotSay, LookupAnswer, Next, RunContext, hours, step
+from durable.author import Absent, Call, CannotSay, LookupAnswer
 from durable.models import Effect, Run, Wait
 from tests.engine import agents, desk
+from tests.engine.resting import napping
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
 
@@ -44,16 +45,8 @@ def _no_memory() -> Iterator[None]:
     recovery._walked.clear()
 
 
-@step
-def nap(self: Any, run: RunContext) -> Next:
-    """Sleep an hour."""
-    run.sleep(hours(1))
-    return None
-
-
-def napping(count: int) -> list[Run]:
-    agents.define("Napper", nap)
-    return [desk.drive(agents.start("Napper")) for _ in range(count)]
+def nappers(count: int) -> list[Run]:
+    return [napping() for _ in range(count)]
 
 
 class Broken:
@@ -85,7 +78,7 @@ def states(runs: list[Run]) -> list[str]:
 
 
 def test_a_page_of_failures_hides_nothing_behind_it(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
-    *bad, good = napping(6)
+    *bad, good = nappers(6)
     monkeypatch.setattr(fairly, "PAGE", 2)
     broken = Broken(bad, watch, monkeypatch)
     desk.time_passes(hours=1)
@@ -96,7 +89,7 @@ def test_a_page_of_failures_hides_nothing_behind_it(watch: Watch, monkeypatch: p
 def test_failures_that_eat_a_whole_sweeps_time_let_the_rest_through_in_the_next(
     watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second, good = napping(3)
+    first, second, good = nappers(3)
     broken = Broken([first, second], watch, monkeypatch, cost=fairly.TIME)
     desk.time_passes(hours=1)
     assert recovery.sweep()["waits"] == 1
@@ -110,7 +103,7 @@ def test_failures_that_eat_a_whole_sweeps_time_let_the_rest_through_in_the_next(
 def test_what_failed_is_tried_again_ever_more_rarely_and_done_once_it_can_be(
     watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (bad,) = napping(1)
+    (bad,) = nappers(1)
     broken = Broken([bad], watch, monkeypatch)
     desk.time_passes(hours=1)
     for second in range(3600):
@@ -131,7 +124,7 @@ def test_a_sweep_looks_through_a_stretch_of_the_runs_at_rest_and_the_next_goes_o
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(recovery, "STRETCH", 2)
-    runs = napping(5)
+    runs = nappers(5)
     Wait.objects.filter(run=runs[4]).update(state="resolved")
     assert [recovery.sweep()["lonely"] for _ in range(3)] == [0, 0, 1]
     Wait.objects.filter(run=runs[0]).update(state="resolved")
@@ -140,11 +133,11 @@ def test_a_sweep_looks_through_a_stretch_of_the_runs_at_rest_and_the_next_goes_o
 
 
 def test_a_sweep_asks_as_much_for_forty_runs_at_rest_as_for_two() -> None:
-    napping(2)
+    nappers(2)
     recovery.sweep()
     costs = []
     for more in (0, 38):
-        napping(more)
+        nappers(more)
         with CaptureQueriesContext(connection) as queries:
             recovery.sweep()
         costs.append(len(queries))

@@ -13,6 +13,7 @@ from durable.models import Frozen, Run
 from durable.states import RunState
 from tests.engine import agents, desk
 from tests.engine.held import check_tokens
+from tests.engine.resting import rest
 from tests.engine.scenes import Killed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,12 +44,6 @@ def ask(self: Any, run: RunContext) -> Next:
         run.result = run.model(model, "q", tokens=50)
     if run.input["ask"] == "give up":
         raise GiveUp("enough")
-    return None
-
-
-@step
-def rest(self: Any, run: RunContext) -> Next:
-    """Nothing."""
     return None
 
 

@@ -11,8 +11,8 @@ from durable import stops, vault
 from durable.models import LedgerEvent, Run, Subject
 from tests import factories
 from tests.approvals.answering import edited
-from tests.engine.rooted import forging, rechain
-from tests.engine.test_verify import file, found, run
+from tests.engine.rooted import file, forging, rechain
+from tests.engine.test_verify import found, run
 
 __all__ = ["file", "run"]
 

@@ -10,9 +10,9 @@ import pytest
 from durable.digest import canonical
 from durable.models import Difference, LedgerEvent, VendorStatement
 from durable.vendor_statements import explaining
-from tests.engine.rooted import forging, rechain, root_and_keep
+from tests.engine.rooted import file, forging, rechain, root_and_keep
 from tests.engine.stated import midnight, noon, past_us, refunded, statement
-from tests.engine.test_verify import file, found
+from tests.engine.test_verify import found
 from tests.vendors import Vendor
 
 __all__ = ["file"]

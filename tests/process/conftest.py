@@ -9,9 +9,10 @@ import pytest
 
 from local.throwaway import ThrowAway
 from proof.stage import Stage, stage
+from tests.engine.fixtures import world
 from tests.vendors import Vendor, vendor, vendor_process
 
-__all__ = ["vendor", "vendor_process"]
+__all__ = ["vendor", "vendor_process", "world"]
 
 
 @pytest.fixture

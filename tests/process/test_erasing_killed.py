@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from durable import erasure_list, tasks
 from durable.models import Erasure, LedgerEvent, Run
-from tests.engine import agents, people, rooted
+from tests.engine import people, rooted
 from tests.engine.erasure import ask, by_ann, content, holds_canary, kept_outside, left, pages, told_by_zoe
 from tests.vendors import Vendor, vendor, vendor_process
 
 __all__ = ["kept_outside", "vendor", "vendor_process"]
 
-pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.process, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world"),
+]  # fmt: skip
 
 _DIES = """
 import os, signal, sys, django
@@ -33,13 +34,6 @@ DEATHS = [
     ("erase.before_commit", 1, False), ("erase.after_commit", 2, False),
     ("erase.before_commit", 2, False), ("erase.after_commit", 2, True),
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def world() -> Iterator[None]:
-    """The small world of the engine's tests."""
-    with agents.world():
-        yield
 
 
 def test_whoever_erases_may_be_killed_at_every_commit_and_nothing_readable_is_left(

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -15,7 +14,7 @@ from durable.retention import passes
 from tests.engine import agents, desk
 
 pytestmark = [
-    pytest.mark.process, pytest.mark.django_db(transaction=True),
+    pytest.mark.process, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world"),
 ]  # fmt: skip
 
 _DIES = """
@@ -27,13 +26,6 @@ pruning.BITE = 3
 faults.arm(sys.argv[1], lambda: os.kill(os.getpid(), signal.SIGKILL), hit=int(sys.argv[2]))
 passes.daily()
 """
-
-
-@pytest.fixture(autouse=True)
-def world() -> Iterator[None]:
-    """The small world of the engine's tests."""
-    with agents.world():
-        yield
 
 
 @pytest.mark.parametrize(("point", "hit"), [("prune.before_commit", 4), ("prune.after_commit", 4)])

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,9 @@ from durable.models.fields import Clock
 from durable.roots import builder, keeping
 from durable.roots.statement import from_line
 from tests.engine import rooted
-from tests.engine.rooted import begun, tell
+from tests.engine.rooted import begun, file, tell
+
+__all__ = ["file"]
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
@@ -30,12 +31,6 @@ POINTS = (
     "mark.after_commit", "root.before_commit", "root.after_commit", "keep.after_commit", "anchor.before_call",
     "anchor.after_call", "keep.before_commit",
 )  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def file(settings: Any, tmp_path: Path) -> Path:
-    settings.INTERLOCK_ANCHOR_FILE = str(tmp_path / "roots.jsonl")
-    return tmp_path / "roots.jsonl"
 
 
 @pytest.mark.parametrize("point", POINTS)

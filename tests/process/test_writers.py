@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
@@ -15,7 +13,9 @@ import pytest
 from durable.models import Chain, LedgerEvent
 from durable.roots import builder
 from tests.engine import desk, held, rooted
-from tests.engine.rooted import INSERT, begun, elsewhere, tell
+from tests.engine.rooted import INSERT, begun, elsewhere, file, tell
+
+__all__ = ["file"]
 
 pytestmark = [pytest.mark.process, pytest.mark.django_db(transaction=True)]
 
@@ -34,11 +34,6 @@ wire.execute({INSERT!r}, [sys.argv[1]])
 print("written", flush=True)
 time.sleep(60)
 """
-
-
-@pytest.fixture(autouse=True)
-def file(settings: Any, tmp_path: Path) -> None:
-    settings.INTERLOCK_ANCHOR_FILE = str(tmp_path / "roots.jsonl")
 
 
 def verified() -> list[str]:

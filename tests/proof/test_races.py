@@ -132,6 +132,7 @@ def test_a_control_that_a_second_guard_stops_has_shown_no_damage(bare: Ground) -
     assert harness.damage(race, bare, 10) is None
 
 
+@pytest.mark.process
 @pytest.mark.django_db(transaction=True)
 def test_both_ways_are_met_where_one_side_is_slower(bare: Ground) -> None:
     """Who was ahead is held back a little, so that the rounds gather where the race is undecided."""
