@@ -11,7 +11,8 @@ from durable import draining
 from durable.author import Next, RunContext, step
 from durable.models import Effect
 from tests.engine import agents, desk
-from tests.engine.test_draining import another_worker, handed_back, heard
+from tests.engine.fixtures import heard
+from tests.engine.test_draining import another_worker, handed_back
 
 __all__ = ["heard"]
 
