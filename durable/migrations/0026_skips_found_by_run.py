@@ -12,7 +12,7 @@ from django.db.models import Q
 class Migration(migrations.Migration):
     atomic = False  # runs go on writing while the index is built
 
-    dependencies: ClassVar = [("durable", "0023_stop_orders_seen_after_a_wait")]
+    dependencies: ClassVar = [("durable", "0025_stop_orders_seen_after_a_wait")]
 
     operations: ClassVar = [
         AddIndexConcurrently(
