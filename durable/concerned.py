@@ -12,7 +12,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -197,9 +197,8 @@ def find(called: Sequence[Called], *, thoroughly: bool = False) -> Found:
         raise Invalid(
             "names", f"{len(ids):,} runs have to do with them, more than {MOST:,}; give another name"
         )
-    others = answers(
-        _OTHERS, {"runs": sorted(ids), "kinds": sorted({one.kind for one in called}), "hashes": hashes}
-    )
+    kinds = sorted({one.kind for one in called})
+    others = answers(_OTHERS, {"runs": sorted(ids), "kinds": kinds, "hashes": hashes})
     runs = of(ids, others=[row[2] for row in others])
     now = [one.id for one in runs if not one.why and one.gone is None]
     return Found(
@@ -290,6 +289,6 @@ def stands_in(called: Called, text: str) -> bool:
 
 
 def _held_by(ids: list[int]) -> Holds:
-    *counts, money = answer(_HOLD, {"runs": ids}) or (0, 0, 0, 0, 0, None)
-    moved: list[tuple[str, int]] = [(currency, minor) for currency, minor in json.loads(money or "[]")]
-    return replace(Holds(*counts), money=tuple(moved))
+    row = answer(_HOLD, {"runs": ids}) or (0, 0, 0, 0, 0, None)
+    money = tuple((currency, minor) for currency, minor in json.loads(row[5] or "[]"))
+    return Holds(row[0], row[1], row[2], row[3], row[4], money)

@@ -17,7 +17,7 @@ from approvals.models import BulkAct, Export, RunView
 from durable import acts, concerned, erasing, holds, stops, vault
 from durable.clock import db_now
 from durable.concerned import Called
-from durable.models import Erasure, LedgerEvent, LegalHold, Run
+from durable.models import Erasure, LedgerEvent, LegalHold, Run, Stop
 from tests import factories
 from tests.approvals.conftest import SignIn
 from tests.approvals.test_erasure_pages import asked, ended, look
@@ -130,6 +130,7 @@ def test_all_that_goes_is_counted_and_listed_before_and_nothing_else_goes(ada: C
         ("A file made for somebody to take", "Olga", "ledger, csv"),
         ("What was written about a legal hold", "Olga", f"hold {hold.pk}: reason"),
         ("The reason of an act on many runs", "Olga", "retries"),
+        ("Why a stop was ordered", "Olga", "tool pay_out"),
         ("A saved view", "Olga", ""),
     ]
     page = shown.content.decode()
@@ -138,6 +139,7 @@ def test_all_that_goes_is_counted_and_listed_before_and_nothing_else_goes(ada: C
     answer = asked(ada, names="order:anna", confirmed="anna", seen=shown.context["seen"])
     assert answer.status_code == 303
     assert [words(hers), words(others)] == ["(erased)", "Susanna has called"]
+    assert [stop.reason for stop in Stop.objects.order_by("pk")] == ["(erased)", "Susanna has called"]
     assert [view.name for view in RunView.objects.all()] == ["others"]
     assert [BulkAct.objects.get(pk=one.pk).reason for one in (act, other_act)] == [
         "(erased)",
@@ -147,7 +149,14 @@ def test_all_that_goes_is_counted_and_listed_before_and_nothing_else_goes(ada: C
     made.refresh_from_db()
     assert made.state == "deleted"
     (asking,) = told("erasure asked")
-    assert asking.body["beside"] == {"files": 1, "hold reason": 1, "reasons": 1, "views": 1, "words": 3}
+    assert asking.body["beside"] == {
+        "files": 1,
+        "hold reason": 1,
+        "reasons": 1,
+        "stops": 1,
+        "views": 1,
+        "words": 3,
+    }
 
 
 @pytest.mark.parametrize("what", ["words", "view", "file"])
@@ -211,7 +220,8 @@ def test_what_waits_under_a_hold_is_remembered_by_numbers_alone(ada: Client, olg
     with connection.cursor() as cursor:
         cursor.execute("SELECT e::text FROM durable_erasure e")
         (row,) = cursor.fetchone()
-    assert Erasure.objects.get().beside == {"words": [hers.pk]} and "anna" not in row.lower()
+    remembered = {"words": [hers.pk], "stops": [Stop.objects.get().pk]}
+    assert Erasure.objects.get().beside == remembered and "anna" not in row.lower()
 
 
 def test_two_people_have_been_shown_the_same_words_and_views(
@@ -240,5 +250,5 @@ def test_looking_takes_few_queries_however_much_stands_beside_the_runs(ada: Clie
         run_views.save(olga, f"hers {number}", "subject:anna")
     file_of(olga)
     with CaptureQueriesContext(connection) as queries:
-        assert look(ada, "order:anna").context["beside_total"] == 19
+        assert look(ada, "order:anna").context["beside_total"] == 25
     assert len(queries) <= MOST

@@ -108,7 +108,8 @@ def test_home_tells_of_a_run_that_fell_asleep_lately() -> None:
     claim, olga = factories.running(), factories.person("olga")
     with transaction.atomic():
         move_run(lock_run(claim.run_ref), RunState.SUSPENDED)
-    asleep = {"ok": False, "words": "1 suspended without an open wait"}
+    sleeping = reverse("behind", args=["sleeping"])
+    asleep = {"ok": False, "words": "1 suspended without an open wait", "href": sleeping}
     assert asleep in home.standing(olga)["health"]
     Run.objects.filter(pk=claim.run_id).update(changed_at=db_now() - timedelta(hours=2))
     assert asleep not in home.standing(olga)["health"]
