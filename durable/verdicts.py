@@ -97,10 +97,8 @@ def did_not(effect_key: str, *, actor: str, reason: str, seen: str = "", check: 
         facts = ledger.facts_of(effect)
         now, quiet = clock.db_now(), quiet_from(effect, facts)
         if now < quiet:
-            from_then = timezone.localtime(quiet)  # it is read beside other moments, in the reader's zone
-            raise Conflict(
-                f"{effect_key}: the request may still land; say so from {from_then:%H:%M:%S %Z} on"
-            )
+            local = timezone.localtime(quiet)  # it is read beside other moments, in the reader's zone
+            raise Conflict(f"{effect_key}: the request may still land; say so from {local:%H:%M:%S %Z} on")
         left = late_receipt(effect)
         if left is not None:
             raise Conflict(
