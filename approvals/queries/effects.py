@@ -101,7 +101,6 @@ def listing(shown: Shown) -> dict[str, Any]:
         "sums": found.sums,
         "summed": "" if found.whole else f"of the newest {pages.COUNTED:,}",
         "filters": chips(shown.search.query, found),
-        "chain": None,
     }
 
 

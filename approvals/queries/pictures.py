@@ -26,6 +26,7 @@ _TIMES = (
 )  # fmt: skip
 #: Currencies with a picture of their own: each has its own scale, and more would be too many to read.
 CURRENCIES = 3
+#: Their looks, in this order.
 _LOOKS = ("accent", "moving", "quiet")
 
 
@@ -91,10 +92,7 @@ def decisions(found: Trends) -> dict[str, Any]:
 def moved(found: Trends) -> list[dict[str, Any]]:
     """How much money has moved, for each of the currencies with the most acts, on a scale of its own."""
     first = sorted(found.moved, key=lambda currency: (-found.acts[currency], currency))[:CURRENCIES]
-    return [
-        _currency(found, currency, look)
-        for currency, look in zip(first, ("accent", "moving", "quiet"), strict=False)
-    ]
+    return [_currency(found, currency, look) for currency, look in zip(first, _LOOKS, strict=False)]
 
 
 def moved_besides(found: Trends) -> list[dict[str, Any]]:

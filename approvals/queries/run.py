@@ -114,7 +114,6 @@ def detail(found: Read) -> dict[str, Any]:
             "created_at": run.created_at,
             "attempt": run.attempt,
             "requester": quoted(run.requester),
-            "code": "",
             "ended": RunState(run.state) in FINAL,
         },
         "given": json.dumps(run.input, ensure_ascii=False) if run.input else "",  # nothing, or erased
@@ -125,7 +124,6 @@ def detail(found: Read) -> dict[str, Any]:
         "effects": [effects.row(one) for one in rows],
         "effects_words": _effects_words(found.tally),
         "effects_more": found.tally.count - len(rows),
-        "chain": None,
         "checkpoints": [point(one) for one in found.points[:SHOWN_POINTS]],
         "saga": _saga(run, found.tally),
         "timeline": timeline.of(run, found.points, found.waits, rows, found.now),

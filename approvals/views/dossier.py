@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpResponse
+from django.shortcuts import render
 from django.utils import timezone
 
 from approvals import access, dossier_file, htmx
@@ -100,7 +101,9 @@ def _page(request: SignedIn, found: Dossier, more: dict[str, Any] | None = None)
     context = dossiers.page(found, request.user, after=after) | {"section": "ledger"}
     context |= {"held": found.held, "gone": found.gone}
     context["may_take"] = access.may(request.user, Capability.EXPORT)
-    return htmx.page(request, TEMPLATE, context | (more or {}), fragment="vendor" if more else "whole")
+    if more is None:
+        return render(request, TEMPLATE, context)
+    return htmx.page(request, TEMPLATE, context | more, fragment="vendor")
 
 
 def _file(request: SignedIn, found: Dossier, seen: Mapping[str, present.Seen] | None = None) -> HttpResponse:

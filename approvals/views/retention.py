@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 
 from approvals import access, htmx, problems, retention_forms
@@ -106,4 +107,4 @@ def _show(
         "now": db_now(),
         **more,
     }
-    return htmx.page(request, CHANGE, context, fragment="whole", status=status)
+    return render(request, CHANGE, context, status=status)

@@ -54,7 +54,7 @@ def show(
     if refused is not None:
         acts.remove(refused)
         refused["said"] = request.POST.get("reason", "")
-    context = one_run.detail(read) | {"acts": acts, "again": refused, "link": link, "acts_note": ""}
+    context = one_run.detail(read) | {"acts": acts, "again": refused, "link": link}
     context |= {"problem": problem, "section": "runs", "held": held.of(found)}
     if not access.may(request.user, Capability.SEE_LEDGER):
         context |= _without_ledger(read)

@@ -3,9 +3,6 @@
 const words = {
   403: "You may not do this. The page may be from before your rights changed: reload it.",
   404: "This is no longer here. Reload the page.",
-  409: "Somebody was faster, or what you saw has changed. Nothing was done. Reload to see how it stands now.",
-  413: "That is too much text. Nothing was done.",
-  422: "Something in the form is not right. Nothing was done.",
   503: "The database is away for a moment. Nothing was lost; try again when the page is live.",
 };
 function toast(text, seconds = 12) {

@@ -38,6 +38,18 @@ def test_every_icon_that_is_named_is_in_the_sprite() -> None:
     assert named | set(appearance.CLASSES.values()) <= sprite
 
 
+def written(*folders: str) -> str:
+    """All templates and code of these folders, one after the other."""
+    files = (file for folder in folders for file in (Path(settings.BASE_DIR) / folder).rglob("*.*"))
+    return "".join(file.read_text() for file in files if file.suffix in (".html", ".py"))
+
+
+def test_every_icon_of_the_sprite_is_named_somewhere() -> None:
+    sprite = re.findall(r'<symbol id="([^"]+)"', (STATIC / "img" / "icons.svg").read_text())
+    text = written("templates", "approvals")
+    assert [name for name in sprite if f'"{name}"' not in text and f"'{name}'" not in text] == []
+
+
 def test_every_tone_has_its_colours() -> None:
     tokens = (STATIC / "css" / "tokens.css").read_text()
     tones = {look.tone for look in (*appearance.STATES.values(), *appearance.EVENTS.values())}
