@@ -95,6 +95,8 @@ ASKED: dict[str, tuple[str, ...]] = {
     "behind": (
         "in-flight",
         "stuck",
+        "late",
+        "sleeping",
         "ended, 24 hours",
         "ended, 7 days",
         "failed, 7 days",

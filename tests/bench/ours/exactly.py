@@ -164,7 +164,13 @@ def behind(name: str, period: str = "24 hours") -> Exactly:
     moving = "state IN ('queued', 'running', 'failing', 'cancelling', 'compensating')"
     return Exactly({
         "in-flight": count("durable_run", moving),
-        "stuck": count("durable_run r", f"{_status('stuck')} AND NOT {_status('in-doubt')}"),
+        "stuck": count("durable_run r", _status("stuck")),
+        "late": count("durable_run", "state = 'queued' AND due_at < now() - interval '1 minute'"),
+        "sleeping": count(
+            "durable_run r",
+            "state = 'suspended' AND changed_at > now() - interval '1 hour'"
+            " AND NOT EXISTS (SELECT FROM durable_wait WHERE run_id = r.id AND state = 'open')",
+        ),
         "ended": count("durable_run", f"ended_at >= {since}"),
         "failed": count("durable_run", f"ended_at >= {since} AND {badly}"),
         "moved": count(
