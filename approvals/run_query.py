@@ -121,7 +121,7 @@ def parse(text: str, now: datetime | None = None) -> RunQuery:
     typed = read(text, KEYS, "Runs", {STATUS: "failed,failing"})
     values, problems = typed.values, typed.problems
     # Of an effect's key: its run's id comes before the colon.
-    words = [word.partition(":")[0] if word.lower().startswith("run-") else word for word in typed.words]
+    words = [_run_of(word) for word in typed.words]
     asked = ",".join(_ALSO.get(slug(word), word) for word in values.pop(STATUS, "").split(","))
     statuses, unknown = chosen(STATUS, asked, STATUSES)
     problems += unknown
@@ -141,6 +141,11 @@ def parse(text: str, now: datetime | None = None) -> RunQuery:
         tuple(problems),
         now,
     )
+
+
+def _run_of(word: str) -> str:
+    """The run that an effect's key begins with; any other word as it is, and so a text of several words in quotes."""
+    return word.partition(":")[0] if word.lower().startswith("run-") and len(word.split()) == 1 else word
 
 
 def _age(text: str) -> timedelta | None:

@@ -44,6 +44,7 @@ def ledger(text: str) -> Any:
 @example(typed='"Re: invoice"')
 @example(typed='"order run-0a:pay"')
 @example(typed='a"b "Re: c"')
+@example(typed="run-0a:pay 12:30")
 def test_a_query_means_the_same_once_it_is_written_and_read_again(
     parse: Callable[[str], Any], typed: str
 ) -> None:

@@ -48,12 +48,12 @@ address: list[Callable[[], str]] = [same]
 
 
 @tool(vendor="test mail", subject={"customer": "to"})
-def write(call: Call, to: str) -> Receipt:
+def post(call: Call, to: str) -> Receipt:
     """Asks people first, and looks once more before it goes."""
     return Receipt(f"letter {call.key}", key=call.key)
 
 
-@write.recheck
+@post.recheck
 def facts(call: Call) -> dict[str, Any]:
     """The customer's address."""
     return {"address": address[0]()}
@@ -64,7 +64,7 @@ def asked_again(now: Callable[[], str]) -> tuple[Run, Gate]:
 
     @step
     def act(self: Any, run: RunContext) -> Next:
-        run.effect(write, to=MAIL)
+        run.effect(post, to=MAIL)
         return None
 
     address[0] = same

@@ -51,7 +51,7 @@ def test_a_stop_order_that_is_not_read_takes_too_long(
     monkeypatch.setattr(measuring, "STOPPED", 0.5)
     intent = import_module("durable.ledger.intent")
     if not read:
-        blind = unguarded.without(intent.INTENT, "s.lifted_at IS NULL AND", "false AND")
+        blind = unguarded.without(intent.INTENT, "NOT durable_stopped(f.agent, %(tool)s)", "true")
         monkeypatch.setattr(intent, "INTENT", blind)
     run = runs.start(busy, {}, actor="tests")
     worker = Thread(target=lambda: (runner.drive(run.ref), connection.close()))
