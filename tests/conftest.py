@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from typing import Any
 
 import pytest
+import redis
 
 from durable.settled import settle
 from local.testdb import cheap_passwords, django_db_setup
@@ -14,6 +16,13 @@ __all__ = ["cheap_passwords", "django_db_setup"]
 
 #: Folders whose tests wait for processes more than they compute.
 _WAITING = {"browser", "process", "proof"}
+
+
+@pytest.fixture
+def nothing_asked(settings: Any) -> None:
+    """Forget what other tests have asked of workers, through the broker of this process, and nobody has heard."""
+    with redis.Redis.from_url(settings.CELERY_BROKER_URL) as broker:
+        broker.flushdb()
 
 
 @pytest.hookimpl(trylast=True)

@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-import redis
 from django.apps import apps
 from django.contrib.auth.models import Group, Permission
 from django.db import OperationalError, connection
@@ -30,16 +29,9 @@ from tests import factories
 from tests.approvals.conftest import SignIn
 from tests.approvals.world import world
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nothing_asked")]
 
 LINE = re.compile(r'([a-z_]+)(?:\{([a-z_]+="(?:[^"\\]|\\.)*",?)+\})? (-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)')
-
-
-@pytest.fixture(autouse=True)
-def nothing_asked(settings: Any) -> None:
-    """What other tests have asked of workers through this process's broker, and nobody has heard, is not looked at."""
-    with redis.Redis.from_url(settings.CELERY_BROKER_URL) as broker:
-        broker.flushdb()
 
 
 def due(minutes: int) -> Run:

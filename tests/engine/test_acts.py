@@ -19,7 +19,7 @@ from tests.engine.restored import restored
 from tests.logged import full, told
 from tests.together import at_once
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 STOP = ActKind.STOP_ORDERED
 
 

@@ -10,7 +10,7 @@ from durable.author import Next, RunContext, step
 from durable.states import RunState
 from tests.engine import agents, desk, people
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_yes_between_asking_and_suspending_queues_the_run_at_once() -> None:

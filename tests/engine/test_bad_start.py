@@ -17,7 +17,7 @@ from durable.models import Budget, LedgerEvent, Run
 from tests.engine import agents
 from tests.together import at_once
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 GOOD: dict[str, Any] = {"order": "8812", "wants": "money"}
 
 

@@ -23,7 +23,7 @@ from tests.engine import agents, desk
 from tests.engine.scenes import Killed, die
 from tests.together import at_once
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 BY: dict[str, Any] = {"actor": "olga", "reason": "because"}
 
 

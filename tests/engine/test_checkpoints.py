@@ -20,7 +20,7 @@ from durable.states import RunState
 from tests.engine import agents, desk
 from tests.engine.scenes import Killed, die
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 ROOT = Path(__file__).resolve().parents[2]
 
 #: What a worker on an empty machine has: the code, and the database's address.

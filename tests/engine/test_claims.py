@@ -22,7 +22,7 @@ from tests.engine import agents, desk
 from tests.engine.resting import nap
 from tests.together import PATIENCE, at_once, somebody_waits
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def held(run: Run) -> Claim:

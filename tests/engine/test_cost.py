@@ -21,7 +21,7 @@ from local.pytest_plugin import SHARED
 from tests.engine import agents, desk
 from tests.engine.resting import nap, rest
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 LAPS = 5
 

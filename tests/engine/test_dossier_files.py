@@ -20,7 +20,7 @@ from tests.engine.test_dossiers import about_8812, address, client, edited, page
 from tests.logged import full
 from tests.vendors import Vendor
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world", "kit")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("kit")]
 
 UNTIL = datetime(2025, 3, 31, 23, 59, 59, tzinfo=UTC)
 

@@ -23,7 +23,7 @@ from tests.engine import desk, people, scenes, tools
 from tests.engine.scenes import WHY
 from tests.vendors import Vendor
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world", "kit")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("kit")]
 
 
 def client(who: str = "rita") -> Client:

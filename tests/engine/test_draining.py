@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -16,14 +15,8 @@ from durable.models import Attempt, Checkpoint, Effect, Purse, Run
 from durable.states import Durability, RunState
 from tests.engine import agents, desk, people
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("heard")]
 WHY = {"actor": "olga", "reason": "no longer wanted"}
-
-
-@pytest.fixture(autouse=True)
-def _renewed(heard: list[str]) -> Iterator[None]:
-    yield
-    draining.renew()
 
 
 taken_back: list[str] = []

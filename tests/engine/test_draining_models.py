@@ -11,12 +11,9 @@ from durable import draining
 from durable.author import Next, RunContext, step
 from durable.models import Effect
 from tests.engine import agents, desk
-from tests.engine.fixtures import heard
 from tests.engine.test_draining import another_worker, handed_back
 
-__all__ = ["heard"]
-
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("heard")]
 
 
 def test_a_models_answer_is_kept_when_the_word_comes_while_people_are_about_to_be_asked() -> None:

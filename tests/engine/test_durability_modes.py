@@ -17,7 +17,7 @@ from durable.states import Durability, RunState
 from tests.engine import agents, desk
 from tests.engine.scenes import Killed, die
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 MODES = pytest.mark.parametrize("mode", list(Durability))
 
 

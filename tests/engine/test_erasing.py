@@ -52,7 +52,7 @@ from tests.vendors import Vendor
 
 __all__ = ["kept_outside"]
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_nothing_of_somebody_is_left_anywhere_once_they_are_erased(

@@ -19,7 +19,7 @@ from tests.vendors import Vendor
 
 __all__ = ["kept_outside"]
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_bundles_of_erased_runs_are_proven_by_their_own_verifier_and_name_nobody(

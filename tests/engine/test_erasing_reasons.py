@@ -25,7 +25,7 @@ from tests.engine.scenes import WHY
 
 __all__ = ["kept_outside"]
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 HERS = [Called("customer", MAIL)]
 
 

@@ -41,7 +41,7 @@ from tests.vendors import Vendor
 
 __all__ = ["kept_outside"]
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

@@ -16,7 +16,7 @@ from durable.models import Checkpoint, Frozen, Message, Run, Wait
 from durable.states import RunState
 from tests.engine import agents, desk
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 #: A module that says so when it is imported.
 TRAP = "forged_by_a_checkpoint"

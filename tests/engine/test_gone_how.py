@@ -16,7 +16,7 @@ from durable.states import RunState
 from tests.engine import agents, desk, people
 from tests.vendors import Vendor
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world", "kit")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("kit")]
 
 
 def ended(vendor: Vendor) -> Run:

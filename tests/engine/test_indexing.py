@@ -19,7 +19,7 @@ from tests.engine import agents, desk, people, scenes, tools
 from tests.engine.scenes import WHY
 from tests.vendors import Vendor
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 Sums = dict[tuple[Any, ...], tuple[int, int]]
 

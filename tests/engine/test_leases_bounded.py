@@ -18,7 +18,7 @@ from durable.states import RunState
 from tests.engine import agents, desk
 from tests.engine.scenes import Killed, die
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 SHORT, LONG = timedelta(seconds=0.6), timedelta(seconds=15)
 
 

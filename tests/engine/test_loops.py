@@ -14,7 +14,7 @@ from durable.author import EffectRefused, Next, RunContext, step
 from durable.states import RunState
 from tests.engine import agents, desk, people
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db
 
 
 @step

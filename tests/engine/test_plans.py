@@ -18,7 +18,7 @@ from durable.states import RunState
 from durable.transitions import billing, hot, lives
 from tests.engine import agents, desk
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 #: PostgreSQL plans a prepared statement so often for its values before it compares that with a plan for any values.
 TRIED = 5

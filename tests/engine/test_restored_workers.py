@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -19,12 +18,6 @@ from tests.engine.scenes import FORTY, WHY
 from tests.vendors import Vendor
 
 pytestmark = pytest.mark.usefixtures("kit")
-
-
-@pytest.fixture(autouse=True)
-def nobody_drains() -> Iterator[None]:
-    yield
-    draining.renew()
 
 
 def test_a_worker_that_is_to_end_leaves_the_look_up_to_another(vendor: Vendor) -> None:

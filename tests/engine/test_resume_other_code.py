@@ -13,7 +13,7 @@ from durable.models import Run, Wait
 from durable.states import RunState
 from tests.engine import agents, desk
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 #: Which steps were executed, by the code that was there then.
 went: list[str] = []

@@ -16,7 +16,7 @@ from durable.states import RunState
 from tests.engine import agents, desk
 from tests.engine.resting import ended
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 WEEK = timedelta(days=7)
 
 

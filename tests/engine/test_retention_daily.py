@@ -13,7 +13,7 @@ from durable.models import Checkpoint, LedgerEvent, LegalHold, RetentionPass, St
 from durable.retention import passes, storage
 from tests.engine.resting import ended
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def told() -> list[dict[str, int]]:

@@ -30,7 +30,7 @@ from tests import factories
 from tests.engine import agents, desk
 from tests.engine.rooted import url
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def set_to(**days: int | None) -> RetentionPolicy:

@@ -16,7 +16,7 @@ from durable.models import Run, Wait
 from durable.states import RunState
 from tests.engine import agents, desk
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def pauses(run: Run) -> list[int]:

@@ -13,7 +13,7 @@ from durable.models import Attempt, Run, Wait
 from durable.states import RunState
 from tests.engine import agents, desk
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @step

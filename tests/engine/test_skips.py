@@ -12,7 +12,7 @@ from durable.models import Run
 from durable.states import RunState
 from tests.engine import agents, desk, people
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 BY: dict[str, Any] = {"actor": "olga", "reason": "because"}
 
 

@@ -16,7 +16,7 @@ from durable.management.commands.sweep import StandIn
 from durable.models import Run
 from tests.engine import agents, desk
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

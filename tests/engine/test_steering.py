@@ -15,7 +15,7 @@ from durable.models import Checkpoint, Effect, EventDetail, Run, Wait
 from durable.states import RunState
 from tests.engine import agents, desk
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 BY: dict[str, Any] = {"actor": "olga", "reason": "because"}
 
 

@@ -20,7 +20,7 @@ from tests.engine import agents, desk, people, tools
 from tests.together import somebody_waits
 from tests.vendors import Vendor
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 # Stop orders

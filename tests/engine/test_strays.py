@@ -19,7 +19,7 @@ from tests.engine.held import check_chains, check_purses
 from tests.engine.resting import napping
 from tests.engine.scenes import Killed, die
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 ENDED = ("completed", "failed", "cancelled", "compensated", "partly compensated")
 
 

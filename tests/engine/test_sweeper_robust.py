@@ -16,7 +16,7 @@ from durable.models import Effect, Run, Wait
 from tests.engine import agents, desk
 from tests.engine.resting import napping
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Watch:

@@ -30,7 +30,7 @@ from durable.models import Effect, LedgerEvent, Run, Wait
 from tests.engine import agents, desk
 from tests.engine.held import check_chains, check_purses
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 RUNS = 50
 
 

@@ -19,7 +19,7 @@ from durable.transitions import Claim
 from durable.waits import WaitSpec
 from tests.engine import agents, desk
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @step

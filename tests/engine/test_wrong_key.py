@@ -17,7 +17,7 @@ from durable.models import Attempt, Run, SealKey, Wait
 from durable.states import Attention, EventKind, RunState
 from tests.engine import agents, desk
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("world")]
+pytestmark = pytest.mark.django_db(transaction=True)
 TOLD = "INTERLOCK_SEAL_KEY does not open what this database holds"
 
 

@@ -24,7 +24,7 @@ def own() -> Iterator[ThrowAway]:
 
 
 @pytest.fixture
-def on(vendor: Vendor, transactional_db: Any) -> Iterator[Stage]:
+def on(vendor: Vendor, transactional_db: Any, nothing_asked: None) -> Iterator[Stage]:
     """A stage whose processes see the tests' database, broker and vendor; a dead worker's lease ends in a second."""
     settings = {"LEASE_SECONDS": "1", "SWEEP_SECONDS": "0.2", "LOG_LEVEL": "WARNING"}
     with stage(**settings, **vendor.environment()) as found:
