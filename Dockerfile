@@ -10,7 +10,8 @@ ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 INTERLOCK_
 WORKDIR /app
 COPY --from=build /venv /venv
 COPY . .
-RUN python manage.py collectstatic --noinput --verbosity 0
+# Compiled once, here: each process would do it anew at its start, and stay some megabytes larger for it.
+RUN python -m compileall -q . && python manage.py collectstatic --noinput --verbosity 0
 USER interlock
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]

@@ -56,7 +56,7 @@ if [ ! -x $(PY) ]; then \
     else "$$python" -m venv .venv; fi; \
 fi; \
 echo "installing $<"; \
-if command -v uv >/dev/null; then uv pip install --quiet --python $(PY) --require-hashes -r $<; \
+if command -v uv >/dev/null; then uv pip install --quiet --compile-bytecode --python $(PY) --require-hashes -r $<; \
 else $(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r $<; fi; \
 touch $@
 endef
