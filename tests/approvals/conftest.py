@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from approvals.queries import finding, pages
 from tests import factories
 from tests.local import invented
 from tests.vendors import vendor, vendor_process
@@ -49,6 +50,15 @@ def reader(sign_in: SignIn) -> Client:
     """An operator before an invented history of 160 runs; wants tests whose transactions commit."""
     invented.fill(160)
     return sign_in(User.objects.get(username="sven"))
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No more than two of anything are counted. SQL that is kept, as of what is counted each time the same, is not."""
+    monkeypatch.setattr(pages, "COUNTED", 2)
+    finding._of_all.cache_clear()
+    yield
+    finding._of_all.cache_clear()
 
 
 def fewest(ask: Callable[[], Any], tries: int = 200) -> tuple[int, int]:

@@ -27,12 +27,6 @@ pytestmark = pytest.mark.django_db
 ABOUT = "8812"  # the order of `factories.propose`
 
 
-@pytest.fixture
-def two(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No more than two of anything are counted."""
-    monkeypatch.setattr(pages, "COUNTED", 2)
-
-
 def about_one_order(count: int, state: RunState = RunState.QUEUED) -> list[Run]:
     """Runs that have each asked for an effect about the same order."""
     runs = []
