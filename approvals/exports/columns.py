@@ -107,7 +107,7 @@ LOG: tuple[Column, ...] = (
     _free("chain"),
     _plain("no"),
     _free("concerns"),
-    Column("body", "f.body", free=True, json="f.body::json"),
+    Column("body", "f.body", free=True, json="durable_body(f.body)"),
     Column("hash", "encode(f.hash, 'hex')"),
 )
 

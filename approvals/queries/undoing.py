@@ -25,7 +25,7 @@ HOW = {
 # Effects that stand alike are one group: of the same tool and currency, with undos that stand alike.
 _GROUPS = """
 WITH told AS (
-    SELECT effect_key, max(body::jsonb ->> 'how') FILTER (WHERE kind = 'not undoable') AS how,
+    SELECT effect_key, max(durable_body(body) ->> 'how') FILTER (WHERE kind = 'not undoable') AS how,
            bool_or(kind = 'settled') AS closed
     FROM durable_ledgerevent
     WHERE run_ref = %(ref)s AND kind IN ('not undoable', 'settled') AND effect_key <> '' AND %(told)s

@@ -37,7 +37,7 @@ _OURS = """
 # What really moved stands in the event; the effect's own amount is what was let out.
 _MOVED = """
     LEFT JOIN LATERAL (
-        SELECT (v.body::jsonb ->> 'amount_minor')::bigint AS minor FROM durable_ledgerevent v
+        SELECT (durable_body(v.body) ->> 'amount_minor')::bigint AS minor FROM durable_ledgerevent v
         WHERE v.run_ref = r.ref AND v.no = e.applied_no
     ) moved ON true
 """

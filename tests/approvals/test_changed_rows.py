@@ -17,6 +17,7 @@ from durable.models import ActWords, LedgerEvent, Sealed, SealKey
 from tests import factories
 from tests.approvals import stated
 from tests.approvals.answering import answer
+from tests.approvals.test_compensation_page import partly
 from tests.engine import people
 from tests.engine.rooted import forging
 
@@ -69,7 +70,10 @@ def test_a_changed_key_of_words_says_so_in_the_log_and_on_the_page_of_a_differen
     assert page.status_code == 200 and "changed outside of the product" in page.content.decode()
 
 
-@pytest.mark.parametrize("body", ["'no json'", "'[1]'", "repeat('[', 100000)"])
+NO_BODIES = ("'no json'", "'[1]'", "repeat('[', 100000)")
+
+
+@pytest.mark.parametrize("body", NO_BODIES)
 def test_a_body_that_is_no_json_says_so_and_the_acts_around_it_stay(body: str) -> None:
     gate = factories.gate()
     answer(people.person("alice"), gate, Verdict.REJECT, words="no receipt")
@@ -85,6 +89,15 @@ def test_a_body_that_is_no_json_says_so_and_the_acts_around_it_stay(body: str) -
     ):
         page = client("olga").get(reverse(name, args=[about]))
         assert page.status_code == 200 and "changed outside of the product" in page.content.decode(), name
+
+
+@pytest.mark.parametrize("body", NO_BODIES)
+def test_a_way_back_of_which_an_event_is_no_json_is_shown_all_the_same(body: str) -> None:
+    run, (first, _) = partly()
+    event = LedgerEvent.objects.get(effect_key=first.key, kind="not undoable")
+    change("durable_ledgerevent", "body", event.pk, body)
+    page = client("olga").get(reverse("way-back", args=[run.ref]))
+    assert page.status_code == 200 and [item["left"] for item in page.context["items"]] == [True, True]
 
 
 def test_facts_of_another_shape_than_the_products_say_so() -> None:

@@ -31,6 +31,7 @@ from durable.models.fields import Clock
 from durable.states import ActKind
 from tests import factories
 from tests.approvals.conftest import SignIn
+from tests.approvals.test_changed_rows import NO_BODIES, change
 
 pytestmark = pytest.mark.django_db
 #: Texts that a spreadsheet would compute, or that break rows; each must be read back as it is.
@@ -219,6 +220,19 @@ def test_no_cell_of_the_log_begins_a_formula_either_and_each_is_read_back(folder
         assert not re.match(r"\s*[=+\-@]", piece), cell
     (row,) = table(data)
     assert json.loads(row["body"])["receipt"] == said
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("body", NO_BODIES)
+def test_a_body_that_is_no_json_stands_as_a_text_in_a_file_of_json_lines(folder: Path, body: str) -> None:
+    with transaction.atomic():
+        act_log.record(ActKind.STOP_ORDERED, actor="rita", about="stop:1", body={"name": "a"})
+    event = LedgerEvent.objects.get(run_ref="stop:1")
+    change("durable_ledgerevent", "body", event.pk, body)
+    (line,) = content(folder, made(factories.person("rita"), "log", "about:stop:1", "jsonl")).splitlines()
+    ((stored,),) = sql("SELECT body FROM durable_ledgerevent WHERE id = %s", event.pk)
+    said = json.loads(line)["body"]
+    assert said == ([1] if stored == "[1]" else stored)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -11,12 +11,14 @@ from durable.adapters import stripe_refunds
 from durable.models import (
     Difference,
     Effect,
+    LedgerEvent,
     Unexplained,
     VendorStatement,
 )
 from durable.vendor_statements import making, requests, status
 from durable.vendor_statements.listing import NotListed
 from tests.engine import desk, stated
+from tests.engine.rooted import forging
 from tests.engine.stated import ACTOR, DAY, found, midnight, noon, past_us, receipt, refunded, statement, sums
 from tests.vendors import Vendor
 
@@ -81,6 +83,21 @@ def test_a_refund_that_failed_at_the_bank_days_later_differs_in_its_amount(vendo
     made = statement()
     assert found(made) == [("amounts differ", receipt(run), 4000, 0)]
     assert sum(one["amount_minor"] for one in vendor.book("payments")) == 0
+
+
+@pytest.mark.parametrize("body", ["'no json'", "repeat('[', 100000)"])
+def test_an_event_that_was_changed_from_outside_keeps_no_day_from_being_held_against_the_vendor(
+    vendor: Vendor, body: str
+) -> None:
+    run = refunded(vendor, noon())
+    applied = LedgerEvent.objects.get(run_ref=run.ref, kind="applied")
+    write = "UPDATE durable_ledgerevent SET body = {} WHERE id = %s"
+    with forging() as wire:
+        wire.execute(write.format(body).encode(), [applied.pk])
+    vendor.fails(receipt(run))
+    assert found(statement()) == [("amounts differ", receipt(run), 4000, 0)]
+    with forging() as wire:  # the chains are checked after each test
+        wire.execute(write.format("%s").encode(), [applied.body, applied.pk])
 
 
 def test_an_act_that_is_in_doubt_with_us_is_no_bypass(vendor: Vendor) -> None:
