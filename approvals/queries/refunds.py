@@ -16,22 +16,31 @@ from django.urls import reverse
 
 from approvals import days
 from approvals.charts import Chart, Column, Piece, draw
-from approvals.ledger_query import AGENT, CURRENCY, DECIDED_BY, FROM, NO, NONE, REASON, TO, TOOL, UNDO
+from approvals.ledger_query import AGENT, CURRENCY, DECIDED_BY, FROM, NO, NONE, REASON, STATE, TO, TOOL, UNDO
 from approvals.queries import actors, groups, periods, tallies, totals, words
 from approvals.queries.groups import Wanted
 from approvals.queries.periods import Asked, Mark, Period
 from approvals.queries.pictures import on_scale, unit
 from approvals.queries.tallies import Tally
 from approvals.queries.totals import Money
-from approvals.typed import written
+from approvals.typed import slug, written
 from durable.models import Effect
+from durable.states import EffectState
 from durable.tools import all_tools
 
 #: The tool whose history is shown where none is named, if there is one.
 REFUND = "refund"
 #: Agents, reasons or persons that stand there at once; more open below them.
 BARS = 12
-_NAMELESS = {REASON: "no reason", DECIDED_BY: "nobody was asked", AGENT: NONE}
+_NAMELESS = {REASON: "no reason", AGENT: NONE}
+_WAITS = frozenset({EffectState.GATED})
+_GONE = frozenset({EffectState.EXPIRED, EffectState.WITHDRAWN})
+#: What nobody has decided, by the states that it stands in: each a mark of its own. No person's name begins so.
+_UNDECIDED: dict[str, frozenset[EffectState]] = {
+    " not decided yet": _WAITS,
+    " expired or withdrawn": _GONE,
+    " nobody was asked": frozenset(EffectState) - _WAITS - _GONE,
+}
 
 
 def tools(known: Iterable[groups.Group]) -> list[str]:
@@ -104,11 +113,7 @@ class _Currency:
                 for title, name, rows in (
                     ("By agent", "agent", self._bars(AGENT, lambda one: [one.like.agent])),
                     ("By reason", "reason", self._bars(REASON, lambda one: [one.like.reason or NONE])),
-                    (
-                        "By who decided",
-                        "person",
-                        self._bars(DECIDED_BY, lambda one: one.like.deciders or [NONE]),
-                    ),
+                    ("By who decided", "person", self._bars(DECIDED_BY, _deciders)),
                 )
             ],
         }
@@ -167,14 +172,28 @@ class _Currency:
         most = max((money.applied for money, _, _ in made), default=0)
         return [
             {
-                "name": _NAMELESS[key] if name == NONE else self.people.get(name, name),
+                "name": _NAMELESS[key] if name == NONE else self.people.get(name, name.lstrip()),
                 "money": words.money(money.applied, self.code),
                 "number": number,
                 "share": f"{money.applied / most * 100 if most else 0:.1f}%",
-                "href": self._behind(**{key: name}),
+                "href": self._behind(**_asked(key, name)),
             }
             for money, number, name in made
         ]
+
+
+def _deciders(one: Tally) -> Iterable[str]:
+    """Who has decided; where nobody has, why not."""
+    if one.like.deciders:
+        return one.like.deciders
+    return [why for why, states in _UNDECIDED.items() if one.like.state in states]
+
+
+def _asked(key: str, name: str) -> dict[str, str]:
+    """What the search behind a bar asks for beside all that the others do."""
+    if name not in _UNDECIDED:
+        return {key: name}
+    return {key: NONE, STATE: ",".join(sorted(slug(state.value) for state in _UNDECIDED[name]))}
 
 
 def _sum(currency: str, found: Iterable[Tally]) -> Money:

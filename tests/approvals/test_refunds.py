@@ -97,6 +97,19 @@ def test_an_undo_is_neither_counted_as_money_that_moved_nor_listed_behind_a_numb
     assert {row["id"] for row in found["effects"]} == {undo.key for undo in rows[3:]}
 
 
+def test_what_waits_for_people_is_not_told_as_something_that_nobody_was_asked_about(reader: Client) -> None:
+    rows = Effect.objects.filter(tool="refund", currency="EUR", undo_of=None)
+    waits = [row for row in rows if row.state == "gated"]
+    assert waits
+    page = reader.get(reverse("refunds"), {"period": "all"}).context
+    (euros,) = [one for one in page["currencies"] if one["currency"] == "EUR"]
+    (people,) = [part for part in euros["parts"] if part["title"] == "By who decided"]
+    marks = {row["name"]: row for row in people["rows"] + people["more"]}
+    assert marks["not decided yet"]["number"] == len(waits)
+    found = reader.get(marks["nobody was asked"]["href"]).context["effects"]
+    assert found and not {"gated", "expired", "withdrawn"} & {row["state"] for row in found}
+
+
 def test_of_many_agents_those_that_moved_least_open_below_the_others(reader: Client) -> None:
     rows = refunds("EUR", 15)
     for number, row in enumerate(rows):
