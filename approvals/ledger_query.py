@@ -132,6 +132,13 @@ class LedgerQuery:
         """What the query asks for, as key and value; the text's key is empty."""
         return [*self.given, *([("", self.text)] if self.text else [])]
 
+    @property
+    def wider(self) -> str:
+        """The query's text with whole names as parts of names; empty where it asks for no whole name."""
+        whole = {key for key, value in self.given if key not in _OTHERS and _STAR not in value}
+        wider = [(key, f"*{value}*" if key in whole else value) for key, value in self.parts]
+        return written(wider) if whole else ""
+
     def __str__(self) -> str:
         return written(self.parts)
 

@@ -55,6 +55,7 @@ def _around(request: SignedIn, search: Search) -> dict[str, Any]:
             {"key": key, "value": value, "without": effects.address(query.without(key))}
             for key, value in query.parts
         ],
+        "wider": effects.address(query.wider) if query.wider else "",
         "about": search.about,
         "names": search.names,
         "readings": [

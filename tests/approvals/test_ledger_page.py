@@ -90,6 +90,17 @@ def test_a_receipt_is_found_by_its_whole_name(reader: Client) -> None:
     assert found(reader, "re_") == []
 
 
+def test_a_name_that_is_looked_for_whole_and_not_found_is_offered_as_a_part_of_one(reader: Client) -> None:
+    factories.propose(factories.running(), order="ABC-1234", amount="5", currency="EUR")
+    said = reader.get(reverse("ledger"), {"q": "order:abc-123 currency:EUR"})
+    assert said.context["effects"] == [] and "it did not happen here" not in said.content.decode()
+    assert "Look for it as a part of a name" in said.content.decode()
+    wider = reader.get(f"{reverse('ledger')}?{said.context['wider']}").context
+    assert wider["problems"] == [] and wider["q"] == "order:*abc-123* currency:EUR"
+    strong = reader.get(reverse("ledger"), {"q": "order:*abd*"})
+    assert strong.context["wider"] == "" and "it did not happen here" in strong.content.decode()
+
+
 def test_percent_and_underscore_are_letters_like_others(reader: Client) -> None:
     moved(["5"])
     for q in ("%", "_", "run%", "run_"):
