@@ -38,14 +38,41 @@ _FAULTS: dict[str, dict[str, Any]] = {
 
 
 def people() -> list[str]:
-    """Make the demonstration's people, with the password of this data folder. Returns lines that say how to sign in."""
-    from approvals.people import demo_people
+    """Make the demonstration's people, with the password of this data folder. Returns lines that say how to sign in:
+    as whom that password still lets in, with the role that they have now.
+    """
+    from approvals.people import demo_people, let_in
 
     password = keys.load(settings.INTERLOCK_DATA)["demo"]
     with acts.naming(ENGINE):
-        made = demo_people(password)
-    names = ", ".join(f"{person.username} ({person.role})" for person in made)
-    return [f"Sign in as {names}", f"Password of each: {password}"]
+        demo_people(password)
+    if found := let_in(password):
+        return [f"Sign in as {_named(found)}", f"Password of each: {password}"]
+    return _FIRST
+
+
+def no_demo() -> list[str]:
+    """Returns lines that say how people get in without the demonstration, and who of an earlier one still does."""
+    from django.contrib.auth.models import User
+
+    from approvals.people import let_in
+
+    if found := let_in(keys.load(settings.INTERLOCK_DATA)["demo"]):
+        off = ", ".join(user.username for user in found)
+        return [
+            f"People of an earlier demonstration can sign in: {off}",
+            "Switch each off: manage.py person NAME --off",
+        ]
+    return [] if User.objects.filter(is_active=True).exists() else _FIRST
+
+
+_FIRST = ["Nobody can sign in yet: manage.py person NAME --new --role admin"]
+
+
+def _named(users: list[Any]) -> str:
+    from approvals import access
+
+    return ", ".join(f"{user.username} ({access.role(user).lower()})" for user in users)
 
 
 def stream() -> None:

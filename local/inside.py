@@ -1,7 +1,7 @@
-"""`python -m local.inside people | stream | check`: the demo and the check, each in a process of its own.
+"""`python -m local.inside people | no-demo | stream | check`: the demo and the check, each in a process of its own.
 
-`local.demo.people()` makes the demo people and returns lines that say how to sign in; `local.demo.stream()` starts runs
-for as long as it lives; `local.check.run()` returns the exit code of `up --check`.
+`local.demo.people()` makes the demo people and returns lines that say how to sign in, as `no_demo()` does without the
+demo; `local.demo.stream()` starts runs for as long as it lives; `local.check.run()` returns the exit code of `up --check`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from importlib import import_module
 
 PLACES = {
     "people": ("local.demo", "people"),
+    "no-demo": ("local.demo", "no_demo"),
     "stream": ("local.demo", "stream"),
     "check": ("local.check", "run"),
 }

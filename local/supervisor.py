@@ -138,7 +138,7 @@ class Supervisor:
         book = keys.private_folder(self.options.data / "vendor") / "book"
         self._keep(parts.standin(vendor, book))
         demo = self.options.demo and (Path(__file__).parent / "demo.py").exists()
-        people = self._once(("-m", "local.inside", "people")).splitlines() if demo else []
+        people = self._once(("-m", "local.inside", "people" if demo else "no-demo")).splitlines()
         self._keep(parts.web(self.options.host, port))
         for part in (parts.worker(1), parts.worker(2), parts.sweeper(), parts.beat()):
             self._keep(part)

@@ -15,7 +15,7 @@ from approvals import access
 from approvals.capabilities import ROLES, Capability
 from approvals.decisions import Answer, Circumstances, decide
 from approvals.models import Gate
-from approvals.people import DEMO_PASSWORD, DEMO_PEOPLE, demo_people
+from approvals.people import DEMO_PASSWORD, DEMO_PEOPLE, demo_people, let_in
 from approvals.states import Verdict
 from tests import factories
 from tests.approvals.conftest import SignIn
@@ -80,10 +80,7 @@ def test_what_an_admin_changed_in_a_role_survives_the_next_migration() -> None:
 
 def test_the_demo_people_sign_in_each_with_their_role_however_often_they_are_made() -> None:
     demo_people()
-    first = User.objects.get(username="marta").password
-    User.objects.filter(username="sven").update(is_active=False)
     people = demo_people()
-    assert User.objects.get(username="marta").password == first
     for person in people:
         client = Client()
         answer = client.post(reverse("sign-in"), {"username": person.username, "password": DEMO_PASSWORD})
@@ -93,7 +90,21 @@ def test_the_demo_people_sign_in_each_with_their_role_however_often_they_are_mad
             f"{person.first_name} {person.last_name}",
             person.role.capitalize(),
         )
-    assert User.objects.count() == len(people)
+    assert User.objects.count() == len(people) == len(let_in())
+
+
+def test_what_people_have_decided_about_the_demo_people_outlasts_the_next_start() -> None:
+    demo_people()
+    marta, jonas, sven = (User.objects.get(username=name) for name in ("marta", "jonas", "sven"))
+    marta.set_password("one of her own")
+    marta.save()
+    User.objects.filter(pk=jonas.pk).update(is_active=False)
+    sven.groups.set([Group.objects.get(name="auditor")])
+    demo_people()
+    assert User.objects.get(pk=marta.pk).check_password("one of her own")
+    assert not User.objects.get(pk=jonas.pk).is_active
+    assert access.role(User.objects.get(pk=sven.pk)) == "Auditor"
+    assert {user.username for user in let_in()} == {"sven", "rita", "ada", "noor"}
 
 
 def test_a_wrong_password_opens_nothing_and_names_no_reason() -> None:

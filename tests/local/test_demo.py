@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 
 from durable import runner
 from durable.models import Wait
@@ -29,6 +29,21 @@ def test_there_is_somebody_of_each_role_and_the_lines_say_how_to_sign_in(setting
         assert user.check_password(password)
         assert user.username in lines[0]
     assert password in lines[1]
+
+
+def test_the_lines_say_who_can_sign_in_as_people_have_left_it_and_without_the_demo_whom_to_switch_off() -> (
+    None
+):
+    assert demo.no_demo() == ["Nobody can sign in yet: manage.py person NAME --new --role admin"]
+    demo.people()
+    User.objects.filter(username="jonas").update(is_active=False)
+    sven = User.objects.get(username="sven")
+    sven.groups.set([Group.objects.get(name="auditor")])
+    line, _ = demo.people()
+    assert "sven (auditor)" in line and "jonas" not in line and "marta (reviewer)" in line
+    assert "marta, sven, rita, ada, noor" in demo.no_demo()[0]
+    User.objects.exclude(username="jonas").update(password="!")
+    assert demo.no_demo() == []
 
 
 def test_every_scene_ends_or_waits_and_none_of_them_is_stuck(vendor: Vendor) -> None:
