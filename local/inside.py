@@ -1,7 +1,7 @@
 """`python -m local.inside people | no-demo | stream | check`: the demo and the check, each in a process of its own.
 
 `local.demo.people()` makes the demo people and returns lines that say how to sign in, as `no_demo()` does without the
-demo; `local.demo.stream()` starts runs for as long as it lives; `local.check.run()` returns the exit code of `up --check`.
+demo; `local.demo.stream()` starts runs for as long as it lives; `local.check.run()` is the exit code of `up --check`.
 """
 
 from __future__ import annotations
