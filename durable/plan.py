@@ -109,6 +109,8 @@ class Agent:
         cls.steps = found
         if found:
             _agents[cls.name] = cls
+        else:
+            _without_steps.add(cls.name)
 
     @classmethod
     def first(cls) -> Step:
@@ -170,6 +172,8 @@ class Agent:
 
 
 _agents: dict[str, type[Agent]] = {}
+#: Classes that others are made of, or whose author forgot to mark a step.
+_without_steps: set[str] = set()
 #: Broken modules that this process has logged already.
 _logged: set[str] = set()
 
@@ -201,9 +205,14 @@ def _broken(module: str, error: Exception) -> str:
 def get(name: str) -> type[Agent]:
     """Return an agent by name. Raises UnknownAgent."""
     found = agents().get(name)
-    if found is None:
+    if found is None and name in _without_steps:
         raise UnknownAgent(
-            "agent", f"there is no agent {name!r}; known are {', '.join(sorted(_agents)) or 'none'}"
+            "agent", f"{name} has no step, and so no run can begin; mark a method of it with @step"
+        )
+    if found is None:
+        known = ", ".join(sorted(_agents)) or "none"
+        raise UnknownAgent(
+            "agent", f"there is no agent {name!r}; known are {known}; name its module in INTERLOCK_AGENTS"
         )
     return found
 
