@@ -163,7 +163,7 @@ def _forward(driven: _Driven) -> None:
     except BudgetExhausted as error:
         _rest(driven, stepping.spent(error.limit, str(error)).waits)
     except UnknownAgent as error:
-        stuck(claim, Attention.CODE_MISSING, str(error))
+        stuck(claim, Attention.CODE_MISSING, f"{error.rule}, restart the workers, then resume the run")
     except Incompatible as error:
         stuck(claim, Attention.INCOMPATIBLE, str(error))
 
