@@ -12,6 +12,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
 from django.utils.module_loading import import_string
 
+from durable.errors import UnknownAgent
+
 
 def require_services() -> None:
     """Refuse to start a process whose database, broker or keys nobody has named.
@@ -82,6 +84,19 @@ def dotted_paths(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list
             except ImportError as error:
                 found.append(Error(f"{name} cannot be imported: {error}", id="interlock.E001"))
     return found
+
+
+def agents(app_configs: Sequence[AppConfig] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Tell of an agent's module that can't be imported. Registered by `manage.py check` alone: a command that holds a
+    run, or sweeps, must not be refused because one author's code is broken.
+    """
+    from durable import plan
+
+    try:
+        plan.agents()
+    except UnknownAgent as error:
+        return [Error(error.rule, id="interlock.E003")]
+    return []
 
 
 @register(Tags.database)

@@ -145,6 +145,8 @@ class RunContext:
     def call(self, tool: Tool, **args: Any) -> Any:
         """Read from the outside world and freeze what was read. Returns plain JSON. Raises what the tool raises."""
         with self._engine():
+            if not tool.facts.reads:
+                raise Invalid("tool", f"{tool.name} has an effect; ask for it with run.effect")
             place = self._read_place()
             frozen.bill(self._claim)
             proposal = tool.proposal(args)
@@ -175,8 +177,9 @@ class RunContext:
             if reserved.known:
                 return reserved.answer
         with asking("model"):
-            answer, cost = model(request)
+            given = model(request)
         with self._engine():
+            answer, cost = frozen.billed(given, model.__name__)
             answer = plain(frozen.mended(answer), f"answer of {model.__name__}")
             frozen.answered(self._claim, reserved, answer, cost)
             return copy.deepcopy(answer)
@@ -285,6 +288,10 @@ class RunContext:
         return self._effects
 
 
-def _check_length(length: timedelta, field: str) -> None:
+def _check_length(length: object, field: str) -> None:
+    if not isinstance(length, timedelta):
+        raise Invalid(
+            field, f"must be a length of time, not {length!r:.40}; write seconds(5), hours(2), days(1)"
+        )
     if not timedelta(0) <= length <= _LONGEST_WAIT:
         raise Invalid(field, f"must be from 0 to {_LONGEST_WAIT.days} days")

@@ -14,7 +14,7 @@ from typing import Any
 
 from durable import sql
 from durable.beats import stating
-from durable.errors import BudgetExhausted, LeaseLost
+from durable.errors import BudgetExhausted, Invalid, LeaseLost
 from durable.ledger import Place
 from durable.models import Frozen
 from durable.models.fields import Clock
@@ -93,6 +93,18 @@ def reserve_model(claim: Claim, place: Place, model: str, args_digest: str, toke
             "tokens", f"{tokens} tokens asked; the budget of {claim.run_ref} has fewer left"
         )
     return Reserved(False, None, written, tokens)
+
+
+def billed(given: Any, model: str) -> tuple[Any, int]:
+    """What a model function returned, taken apart. Raises Invalid where it is not an answer and its tokens."""
+    pair = isinstance(given, (tuple, list)) and len(given) == 2
+    if not pair or isinstance(given[1], bool) or not isinstance(given[1], int) or given[1] < 0:
+        was = f"tokens {given[1]!r:.40}" if pair else f"a {type(given).__name__}"
+        raise Invalid(
+            f"answer of {model}",
+            f"must be the answer and the tokens that it cost, not {was}; write `return answer, tokens`",
+        )
+    return given[0], given[1]
 
 
 def answered(claim: Claim, reserved: Reserved, answer: Any, tokens: int) -> None:

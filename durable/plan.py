@@ -7,6 +7,7 @@ name's keys. Runs that stand at a step which is gone are incompatible, and say s
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -20,10 +21,12 @@ from durable.budget import Budget
 from durable.digest import plain
 from durable.errors import Incompatible, Invalid, UnknownAgent
 from durable.states import Durability
-from durable.text import check_json
+from durable.text import check_json, quoted
 
 if TYPE_CHECKING:
     from durable.context import RunContext
+
+log = logging.getLogger(__name__)
 
 #: What a step returns: the step that comes next, or None at the end.
 Next: TypeAlias = "Callable[[RunContext], Any] | None"
@@ -32,6 +35,8 @@ StepFunction: TypeAlias = "Callable[[Any, RunContext], Next]"
 _MARK = "__interlock_step__"
 #: A step's name is part of the idempotency key, of which vendors take 255 characters.
 STEP_NAME_LIMIT = 100
+#: What is told of the words with which a module refuses to be imported; the log has all of them.
+_LONGEST_WORDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,8 @@ class Agent:
         cls.steps = found
         if found:
             _agents[cls.name] = cls
+        else:
+            _without_steps.add(cls.name)
 
     @classmethod
     def first(cls) -> Step:
@@ -165,29 +172,47 @@ class Agent:
 
 
 _agents: dict[str, type[Agent]] = {}
+#: Classes that others are made of, or whose author forgot to mark a step.
+_without_steps: set[str] = set()
+#: Broken modules that this process has logged already.
+_logged: set[str] = set()
 
 
 def agents() -> Mapping[str, type[Agent]]:
     """Return every agent of the modules that INTERLOCK_AGENTS names, which brings their tools along.
 
-    Raises UnknownAgent, naming the module, where one can't be imported.
+    Raises UnknownAgent, naming the module and what it stumbles over, where one can't be imported.
     """
     for module in settings.INTERLOCK_AGENTS:
         try:
             import_module(module)
         except Exception as error:
-            raise UnknownAgent(
-                "agent", f"{module} can't be imported ({type(error).__name__}): mend it"
-            ) from error
+            raise UnknownAgent("agent", _broken(module, error)) from error
     return _agents
+
+
+def _broken(module: str, error: Exception) -> str:
+    """Why a module can't be imported, in one sentence. Where in its code that is, each process logs once."""
+    first = next(iter(str(error).splitlines()), "")
+    words = f"{type(error).__name__}: {quoted(first, _LONGEST_WORDS)}" if first else type(error).__name__
+    sentence = f"INTERLOCK_AGENTS names {module}, which can't be imported: {words}; mend it"
+    if sentence not in _logged:
+        _logged.add(sentence)
+        log.error("%s", sentence, exc_info=error)
+    return sentence
 
 
 def get(name: str) -> type[Agent]:
     """Return an agent by name. Raises UnknownAgent."""
     found = agents().get(name)
-    if found is None:
+    if found is None and name in _without_steps:
         raise UnknownAgent(
-            "agent", f"there is no agent {name!r}; known are {', '.join(sorted(_agents)) or 'none'}"
+            "agent", f"{name} has no step, and so no run can begin; mark a method of it with @step"
+        )
+    if found is None:
+        known = ", ".join(sorted(_agents)) or "none"
+        raise UnknownAgent(
+            "agent", f"there is no agent {name!r}; known are {known}; name its module in INTERLOCK_AGENTS"
         )
     return found
 

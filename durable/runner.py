@@ -9,14 +9,13 @@ or the attempt is given up and somebody else's claim goes on from the database.
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, connection
 
-from durable import checkpoints, claims, draining, endings, frozen, plan, stepping, vault, wakeup
+from durable import checkpoints, claims, draining, endings, frames, frozen, plan, stepping, vault, wakeup
 from durable.checkpoints import Loaded, Saved, Snapshot
 from durable.claims import beating
 from durable.context import GiveUp, RunContext
@@ -138,7 +137,7 @@ def _puzzled(claim: Claim, error: Exception) -> None:
 
     The class and the place alone are told: the words may quote what is sealed elsewhere.
     """
-    what = f"{type(error).__name__} ({_place(error)})"
+    what = f"{type(error).__name__} ({frames.last(error)})"
     _undrivable(claim, f"it could not be driven any further: {what}; retry it once that is mended")
 
 
@@ -164,7 +163,7 @@ def _forward(driven: _Driven) -> None:
     except BudgetExhausted as error:
         _rest(driven, stepping.spent(error.limit, str(error)).waits)
     except UnknownAgent as error:
-        stuck(claim, Attention.CODE_MISSING, str(error))
+        stuck(claim, Attention.CODE_MISSING, f"{error.rule}, restart the workers, then resume the run")
     except Incompatible as error:
         stuck(claim, Attention.INCOMPATIBLE, str(error))
 
@@ -228,7 +227,10 @@ def _steps(driven: _Driven, agent: type[Agent], snap: Snapshot) -> None:
             return
         except Exception as error:
             frozen.bill(claim)
-            stepping.retry(claim, step, snap, error, _place(error))
+            log.warning(
+                "attempt %s: step %s of %s: %s", claim.attempt, snap.step, run.ref, frames.trail(error)
+            )
+            stepping.retry(claim, step, snap, error, frames.authors(error))
             return
         stepping.check_all_asked(context, claim, again=again)
         again = False
@@ -267,9 +269,3 @@ def _name(agent: type[Agent], following: Callable[..., Any]) -> str:
     if name not in agent.steps:
         raise Incompatible(f"{agent.name} goes on to {name}, which is no step of it")
     return name
-
-
-def _place(error: Exception) -> str:
-    """Where in the author's code an error arose: the last frame, without any value."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{frames[-1].name}, line {frames[-1].lineno}" if frames else ""

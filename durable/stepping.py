@@ -15,7 +15,7 @@ from durable.beats import stating
 from durable.checkpoints import Snapshot
 from durable.context import RunContext
 from durable.digest import canonical, plain
-from durable.errors import BudgetExhausted, StepTimeout, Stopping, Suspension
+from durable.errors import BudgetExhausted, StepTimeout, Stopping, Suspension, VendorRefused
 from durable.journal import one_line
 from durable.models import Effect, Run
 from durable.plan import Step
@@ -121,13 +121,14 @@ def stops(run: Run, stopping: Stopping) -> list[object]:
 def retry(claim: Claim, step: Step, snap: Snapshot, error: Exception, place: str) -> None:
     """Count a failed execution; queue the next one after a pause, or put the run before a person when all are spent.
 
+    What a vendor has refused for good, a read that found nothing, say, it would refuse again: that is not repeated.
     Raises Stopping for a run that is to end: there nothing is executed again.
     """
     sentence = f"step {snap.step} failed: {_words_of(error)}{f' ({place})' if place else ''}"
     values: dict[str, Any] = {
         **claim.token,
         "how": AttemptEnd.RETRYING.value,
-        "retries": step.facts.retries,
+        "retries": 0 if isinstance(error, VendorRefused) else step.facts.retries,
         "backoff": step.facts.backoff,
         "doublings": _MOST_DOUBLINGS,
         "longest": _LONGEST_BACKOFF,

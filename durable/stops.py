@@ -12,13 +12,14 @@ from django.db.models import BigIntegerField, Exists, OuterRef, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
-from durable import acts, journal, waits
+from durable import acts, journal, plan, tools, waits
 from durable.beats import committing
-from durable.errors import Conflict, Invalid
-from durable.models import Recovery, Stop, Wait
+from durable.errors import Conflict, Invalid, UnknownAgent
+from durable.models import Effect, Recovery, Run, Stop, Wait
 from durable.models.fields import Clock
 from durable.runs import check_actor
 from durable.states import ActKind, EventKind, WaitKind, WaitState
+from durable.text import cut, mend
 from durable.transitions import lock_run
 
 SCOPES = ("all", "agent", "tool")
@@ -27,17 +28,46 @@ FORGOTTEN = "(erased)"
 
 
 def order(scope: str, name: str = "", *, actor: str, reason: str) -> Stop:
-    """Order a stop. Raises Invalid for an unknown scope or a missing name, Conflict where the same order stands."""
+    """Order a stop. Raises Invalid for an unknown scope, or a name that is missing or nobody's; Conflict where the same
+    order stands.
+    """
     check_actor(actor, reason)
     if scope not in SCOPES:
         raise Invalid("scope", f"must be one of {', '.join(SCOPES)}")
     if (scope == "all") != (name == ""):
         raise Invalid("name", "names the agent or tool to stop; a stop of everything has none")
+    if scope != "all":
+        _check_known(scope, name)
     try:
         with committing("command"):
             return placed(scope, name, actor=actor, reason=reason)
     except IntegrityError:
         raise Conflict(f"{scope} {name} is stopped already".replace("  ", " ")) from None
+
+
+def _check_known(scope: str, name: str) -> None:
+    """Refuse a stop of what there is not: who mistypes a name must not believe that nothing leaves any more.
+
+    What older code ran stays stoppable, and no stop is refused while nobody can tell what there is: that is so where
+    an agent's module can't be imported.
+    """
+    try:
+        found = set(plan.agents())
+    except UnknownAgent:
+        return
+    if scope == "agent":
+        known = name in found or Run.objects.filter(agent=name).exists()
+    else:
+        found = {called for tool in tools.all_tools() for called in _names(tool)}
+        known = name in found or Effect.objects.filter(tool=name).exists()
+    if not known:
+        shown = cut(mend(name), 60)
+        raise Invalid("name", f"no {scope} {shown!r}; known are {', '.join(sorted(found)) or 'none'}")
+
+
+def _names(tool: tools.Tool) -> tuple[str, ...]:
+    """Under which names acts of a tool stand in the ledger: its own, and its undo's."""
+    return (tool.name,) if tool.undo_act is None else (tool.name, tool.undo_act.name)
 
 
 def placed(scope: str, name: str, *, actor: str, reason: str) -> Stop:

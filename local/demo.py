@@ -26,6 +26,8 @@ from local.vendor import Vendor, VendorAway
 #: Who the runs are asked for by. No reviewer: nobody approves what they asked for themselves.
 REQUESTER = "shop"
 BURST = 12
+#: The order of the README's `manage.py start`: it is there from the first burst on, whatever chance names the others.
+EXAMPLE = "8812"
 #: Seconds between two tickets, first and after `_LIVELY` seconds: a day of running must not fill a disk.
 _PACE, _SLOW_PACE, _LIVELY = 4.0, 30.0, 600.0
 #: With so many gates open no further ticket is written that would need a person.
@@ -84,6 +86,8 @@ def stream() -> None:
         try:
             if first and Run.objects.exists():
                 first = 0  # a restart: the data are still there
+            if first:
+                place_order(vendor, tickets.EXAMPLE, EXAMPLE, tickets.customer(random.Random()))
             for _ in range(first or 1):
                 write_ticket(vendor, next(scenes))
             first = 0
@@ -99,13 +103,19 @@ def write_ticket(vendor: Vendor, scene: Scene) -> Run:
     """Let a customer buy something and complain about it: one order at the vendor, one run."""
     chance = random.Random()  # a demonstration, no secret
     who, name = tickets.customer(chance), str(chance.randrange(10_000_000, 100_000_000))
-    charge = vendor.charge(scene.paid, scene.currency, order=name)
-    vendor.order(name, **tickets.order(scene, name, who, charge))
+    charge = place_order(vendor, scene, name, who)
     if scene.fault:
         # A refund names its charge, a reservation its order: the rule fires for this ticket alone.
         contains = charge if scene.wants == "money" else name
         vendor.fault(scene.fault, contains=contains, **_FAULTS[scene.fault])
     return runs.start("RefundDesk", tickets.ticket(scene, name, who), actor=REQUESTER, key=f"ticket-{name}")
+
+
+def place_order(vendor: Vendor, scene: Scene, name: str, who: tuple[str, str]) -> str:
+    """Let a customer have bought something. Returns the charge."""
+    charge = vendor.charge(scene.paid, scene.currency, order=name)
+    vendor.order(name, **tickets.order(scene, name, who, charge))
+    return charge
 
 
 def _endless() -> Iterator[Scene]:

@@ -17,12 +17,13 @@ from approvals import moments
 from approvals.queries import accounts, pages, readings, tamper
 from approvals.queries.parts import NONE, Part, Trouble
 from approvals.queries.readings import Work
-from approvals.queries.words import WORDS
+from approvals.queries.words import WORDS, sentence
 from approvals.templatetags.interlock import span
 from approvals.versions import versions
 from durable import migrations as engines
 from durable import plan, vault
 from durable.clock import db_now
+from durable.errors import UnknownAgent
 from durable.models import Stop
 from durable.text import quoted
 
@@ -221,7 +222,13 @@ def _versions(part: Part, tables: Mapping[str, str]) -> None:
                     "Run manage.py migrate.",
                 )
             )
-    part.facts.append(("Agents", ", ".join(sorted(plan.agents())) or "none"))
+    try:
+        part.facts.append(("Agents", ", ".join(sorted(plan.agents())) or "none"))
+    except UnknownAgent as error:
+        part.facts.append(("Agents", "can't be read"))
+        part.troubles.append(
+            Trouble(sentence(error.rule), "Until it is mended and workers restarted, no run goes on.")
+        )
 
 
 def _newest(path: Any) -> str:

@@ -12,7 +12,8 @@ from durable.text import quoted
 
 #: An error as the engine writes it down: what code or vendor said in it stands between quotation marks.
 _QUOTED = re.compile(
-    r"step \w+ (failed: \w+(: (“[^“”]*”|[^\s“”]+))?|gave up: (“[^“”]*”|[^\s“”]+))( \([\w<>]+, line \d+\))?"
+    r"step \w+ (failed: \w+(: (“[^“”]*”|[^\s“”]+))?|gave up: (“[^“”]*”|[^\s“”]+))"
+    r"( \([\w.<>-]+, line \d+(, in [\w<>]+)?\))?"
 )
 #: What is told of longer words that a sentence is about.
 WORDS = 300

@@ -49,7 +49,9 @@ def listed(query: str = "") -> list[dict[str, Any]]:
 
 
 def test_changed_words_of_an_act_say_so_and_the_acts_around_them_stay() -> None:
-    first, second = (stops.order("tool", name, actor="olga", reason="it pays twice") for name in ("a", "b"))
+    first, second = (
+        stops.order("tool", name, actor="olga", reason="it pays twice") for name in ("pay_out", "post_letter")
+    )
     words = ActWords.objects.get(event__run_ref=acts.about("stop", first.pk))
     change("durable_actwords", "box", words.pk)
     said = {row["objects"][0].label: row["said"] for row in listed("kind:stop-ordered")}
@@ -77,7 +79,7 @@ NO_BODIES = ("'no json'", "'[1]'", "repeat('[', 100000)")
 def test_a_body_that_is_no_json_says_so_and_the_acts_around_it_stay(body: str) -> None:
     gate = factories.gate()
     answer(people.person("alice"), gate, Verdict.REJECT, words="no receipt")
-    stops.order("tool", "a", actor="olga", reason="it pays twice")
+    stops.order("tool", "pay_out", actor="olga", reason="it pays twice")
     for event in LedgerEvent.objects.filter(kind__in=("stop ordered", "rejected")):
         change("durable_ledgerevent", "body", event.pk, body)
     found = {row["kind"]: row for row in listed()}
@@ -101,7 +103,7 @@ def test_a_way_back_of_which_an_event_is_no_json_is_shown_all_the_same(body: str
 
 
 def test_facts_of_another_shape_than_the_products_say_so() -> None:
-    stops.order("tool", "a", actor="olga", reason="it pays twice")
+    stops.order("tool", "pay_out", actor="olga", reason="it pays twice")
     event = LedgerEvent.objects.get(kind="stop ordered")
     change("durable_ledgerevent", "kind", event.pk, "'refused'")
     change("durable_ledgerevent", "body", event.pk, """'{"why": "no", "count": "many"}'""")

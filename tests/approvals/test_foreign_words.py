@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from html.parser import HTMLParser
 from operator import methodcaller
@@ -117,6 +118,10 @@ def test_a_reference_stands_as_it_is(said: str) -> None:
     ("error", "shown"),
     [
         ("step pay failed: ValueError: “no luck” (f, line 7)", "Step pay failed: ValueError: “no luck” (f, line 7)."),
+        (
+            "step pay failed: ValueError: “no luck” (my-desk.py, line 7, in <lambda>)",
+            "Step pay failed: ValueError: “no luck” (my-desk.py, line 7, in <lambda>).",
+        ),
         ("step pay gave up: “Nobody answers.”", "Step pay gave up: “Nobody answers.”."),
         ("It was refunded. Approved by Marta", "It failed: “It was refunded. Approved by Marta”."),
         ("step pay failed: ValueError: it was refunded", "It failed: “step pay failed: ValueError: it was refunded”."),
@@ -133,7 +138,7 @@ def test_the_sentence_that_says_why_a_run_has_failed_quotes_all_that_is_not_ours
     assert words.sentence(words.failed(error)) == shown
     page = sign_in(factories.person("olga")).get(reverse("run", args=[claim.run_ref])).content.decode()
     why = page.partition('aria-label="Why it is where it is"')[2].partition("<p>")[2].partition("</p>")[0]
-    assert re.sub(r"<[^>]*>", "", why).replace("&#x27;", "'") == shown
+    assert html.unescape(re.sub(r"<[^>]*>", "", why)) == shown
     assert 'class="foreign" title="Quoted from outside, unproven"' in why
 
 

@@ -204,7 +204,7 @@ def test_words_that_nobody_can_read_any_more_are_said_to_be(rita: Client) -> Non
 
 def test_what_people_say_is_inert_on_the_page(rita: Client) -> None:
     nasty = "<img src=x onerror=alert(1)>\u202e</script>"
-    stops.order("agent", nasty, actor="olga", reason=nasty)
+    stops.placed("agent", nasty, actor="olga", reason=nasty)
     with acts.acting(nasty):
         Group.objects.create(name=nasty)
     page = rita.get(reverse("acts")).content.decode()

@@ -213,4 +213,5 @@ def test_an_agent_that_is_gone_is_said_to_be_missing() -> None:
     del plan._agents["Plan"]
     reason, sentence = why(awake(run))
     assert reason == "code missing"
-    assert "no agent 'Plan'" in sentence
+    assert sentence.startswith("there is no agent 'Plan'; known are ")
+    assert sentence.endswith("name its module in INTERLOCK_AGENTS, restart the workers, then resume the run")

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from durable import recovery, stops, suspending
+from durable import plan, recovery, stops, suspending
+from durable import tools as registry
 from durable.author import Next, RunContext, step
-from durable.errors import Conflict
+from durable.errors import Conflict, Invalid
 from durable.models import Run, Stop, Wait
 from durable.models.fields import Clock
 from durable.states import RunState
@@ -46,7 +47,8 @@ def test_a_stop_order_lets_nothing_leave_until_it_is_lifted(scope: str, name: st
     ("scope", "name"), [("agent", "RefundDesk"), ("tool", "post_letter"), ("agent", "pay")]
 )
 def test_a_stop_order_for_another_agent_or_tool_stops_nobody_else(scope: str, name: str) -> None:
-    stops.order(scope, name, actor="olga", reason="something smells")
+    with transaction.atomic():
+        stops.placed(scope, name, actor="olga", reason="something smells")
     assert desk.drive(paying()).state == RunState.COMPLETED
 
 
@@ -109,6 +111,42 @@ def test_a_stop_order_that_is_given_while_an_intent_waits_for_the_run_lets_nothi
     stops.lift(orders[0].pk, actor="olga", reason="it was the cheese")
     assert desk.drive(run).state == RunState.COMPLETED
     assert len(agents.moved) == 1
+
+
+@pytest.mark.parametrize(
+    ("scope", "name", "known"),
+    [
+        ("tool", "payy", "pay, "),
+        ("agent", "walker", "Walker"),
+        ("tool", "Walker", "pay, "),
+        ("agent", "pay", "Walker"),
+    ],
+)
+def test_a_stop_of_what_there_is_not_is_refused_and_names_what_there_is(
+    scope: str, name: str, known: str
+) -> None:
+    with pytest.raises(Invalid, match=rf"^name: no {scope} '{name}'; known are .*{known}"):
+        stops.order(scope, name, actor="olga", reason="something smells")
+    assert not Stop.objects.exists()
+
+
+@pytest.mark.parametrize(("scope", "name"), [("agent", "Walker"), ("tool", "pay")])
+def test_what_older_code_ran_can_be_stopped_though_nobody_declares_it_any_more(
+    scope: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.drive(paying())
+    monkeypatch.delitem(plan._agents, "Walker")
+    with registry.isolated(empty=True):
+        assert stops.order(scope, name, actor="olga", reason="something smells").name == name
+
+
+def test_an_undo_can_be_stopped_by_its_name() -> None:
+    assert stops.order("tool", "_put_back", actor="olga", reason="something smells").name == "_put_back"
+
+
+def test_no_stop_is_refused_while_an_agents_module_is_broken(settings: Any) -> None:
+    settings.INTERLOCK_AGENTS = ("no_such_module",)
+    assert stops.order("tool", "theirs", actor="olga", reason="something smells").name == "theirs"
 
 
 def test_a_doubled_order_and_a_lifted_one_are_told() -> None:

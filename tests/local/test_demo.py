@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
 
-from durable import runner
+from durable import runner, runs
 from durable.models import Wait
 from durable.states import RunState, WaitKind
 from local import demo, keys, tickets
@@ -61,6 +64,30 @@ def test_every_scene_ends_or_waits_and_none_of_them_is_stuck(vendor: Vendor) -> 
     assert demo.open_gates() == sum(
         scene.waits for scene in tickets.SCENES if scene.fault == "" and scene.status == "delivered"
     )
+
+
+def test_the_example_of_the_readme_is_about_an_order_that_the_demonstration_has(
+    vendor: Vendor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "Vendor", lambda url: Client(vendor.url))
+    monkeypatch.setattr(demo, "BURST", 1)
+    monkeypatch.setattr("local.demo.time.sleep", _stop)
+    with pytest.raises(_Stopped):
+        demo.stream()
+
+    (written,) = re.findall(r"start RefundDesk --key \S+ --input '(.*)'", Path("README.md").read_text())
+    run = runs.start("RefundDesk", json.loads(written), actor="me")
+    runner.drive(run.ref)
+    run.refresh_from_db()
+    assert run.state == RunState.COMPLETED and "refunded 40.00 EUR" in run.result["done"]
+
+
+class _Stopped(Exception):
+    """The stream was to pause."""
+
+
+def _stop(_seconds: float) -> None:
+    raise _Stopped
 
 
 def test_with_enough_gates_open_no_ticket_is_written_that_would_need_a_person(

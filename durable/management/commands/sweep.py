@@ -16,6 +16,7 @@ import signal
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -24,7 +25,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import Error, connections
 
-from durable import draining, indexing, recovery, runner
+from durable import draining, indexing, plan, recovery, runner
+from durable.errors import UnknownAgent
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +62,8 @@ def _end(over: threading.Event) -> None:
 
 def forever(over: threading.Event) -> None:
     """Sweep until `over` is set. A database that is away is waited for."""
+    with suppress(UnknownAgent):
+        plan.agents()  # a broken module is logged here, and by none of the children that are forked from here
     stand_in = StandIn()
     pause = settings.SWEEP_SECONDS.total_seconds()
     while not over.is_set():
