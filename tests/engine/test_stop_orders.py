@@ -116,8 +116,8 @@ def test_a_stop_order_that_is_given_while_an_intent_waits_for_the_run_lets_nothi
 @pytest.mark.parametrize(
     ("scope", "name", "known"),
     [
-        ("tool", "payy", "pay, "),
-        ("agent", "walker", "Walker"),
+        ("tool", "apy", "pay, "),
+        ("agent", "Wakler", "Walker"),
         ("tool", "Walker", "pay, "),
         ("agent", "pay", "Walker"),
     ],
