@@ -35,6 +35,22 @@ STRAY = """() => innerWidth > 1023 ? [] : [...document.querySelectorAll("table .
 CUT = """() => [...document.querySelectorAll("main .scroll")].filter((one) => one.scrollWidth > one.clientWidth)
   .map((one) => `${one.ariaLabel}: ${one.scrollWidth} in ${one.clientWidth}`)"""
 
+#: At a page's end: a bar of acts that leaves the window, a line below the page that lies on something else.
+FOOT = """() => {
+  scrollTo(0, document.documentElement.scrollHeight);
+  const seen = (name) => [...document.querySelectorAll(name)].filter((one) => one.checkVisibility());
+  const bars = seen(".act-bar").filter((one) => one.getBoundingClientRect().bottom > innerHeight + 1);
+  const lines = seen("main .zone").filter((one) => {
+    const box = one.getBoundingClientRect();
+    return seen("main .item, main td, main .btn").some((other) => {
+      const its = other.getBoundingClientRect();
+      return its.top < box.bottom - 1 && box.top < its.bottom - 1 && its.left < box.right && box.left < its.right;
+    });
+  });
+  scrollTo(0, 0);
+  return [...bars, ...lines].map((one) => one.outerHTML.slice(0, 80));
+}"""
+
 
 def shown_badly(page: Page) -> list[str]:
     """What is wrong with the page as it stands: at every width where things are, and what axe says of both themes.
@@ -49,6 +65,7 @@ def shown_badly(page: Page) -> list[str]:
             found.append(f"{page.url}: wider than {width}")
         found += [f"{page.url}: covered at {width}: {one}" for one in page.evaluate(COVERED)]
         found += [f"{page.url}: left over at {width}: {one}" for one in page.evaluate(STRAY)]
+        found += [f"{page.url}: at the foot at {width}: {one}" for one in page.evaluate(FOOT)]
     found += [f"narrow: {line}" for line in violations(page, "narrow")]
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})
     found += [f"{page.url}: cut: {one}" for one in page.evaluate(CUT)]
