@@ -257,15 +257,16 @@ def _ready(part: Part, others: list[Part]) -> None:
 def _stops(part: Part) -> None:
     orders = list(Stop.objects.filter(lifted_at=None).order_by("-pk")[:_ORDERS])
     part.facts = [("Standing", str(len(orders)) if orders else "none")]
-    part.head = ("What", "By", "Since", "Why")
+    part.head = ("Number", "What", "By", "Since", "Why")
     part.table = [
-        (f"{one.scope} {one.name}".strip(), one.actor, moments.whole(one.at), one.reason) for one in orders
+        (str(one.pk), f"{one.scope} {one.name}".strip(), one.actor, moments.whole(one.at), one.reason)
+        for one in orders
     ]
     for one in orders:
         what = "anything" if one.scope == "all" else f"{one.scope} {quoted(one.name)}"
         part.troubles.append(
             Trouble(
                 f"A stop order of {one.actor} lets nothing of {what} out: {quoted(one.reason, WORDS)}",
-                "It is lifted by an operator: see Emergency stop in docs/operations.md.",
+                f"An operator lifts it by its number, {one.pk}: see Emergency stop in docs/operations.md.",
             )
         )

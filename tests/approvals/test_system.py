@@ -119,8 +119,10 @@ def test_a_part_that_does_not_answer_is_shown_as_failing_beside_the_others(
     assert found['interlock_part_failed{part="work"}'] == 0
 
 
-def test_a_stop_order_stands_on_the_page_with_who_and_why() -> None:
-    Stop.objects.create(scope="tool", name="refund", actor="nadia", reason="vendor pays twice")
+def test_a_stop_order_stands_on_the_page_with_who_and_why_and_the_number_that_lifts_it() -> None:
+    order = Stop.objects.create(scope="tool", name="refund", actor="nadia", reason="vendor pays twice")
+    (trouble,) = [one for one in troubles() if "stop order" in one.sentence]
+    assert f"by its number, {order.pk}:" in trouble.todo
     assert "A stop order of nadia lets nothing of tool “refund” out: “vendor pays twice”" in sentences()
 
 
