@@ -21,7 +21,10 @@ def readyz(request: HttpRequest) -> HttpResponse:
     asked = (database_trouble(), seal_key_trouble(), broker_trouble())
     troubles = [trouble for trouble in asked if trouble]
     text = "\n".join(troubles) or "ready"
-    return HttpResponse(f"{text}\n", content_type="text/plain", status=503 if troubles else 200)
+    answer = HttpResponse(f"{text}\n", content_type="text/plain", status=503 if troubles else 200)
+    # Who asks every second is told; Django would log an error each time as well.
+    answer._has_been_logged = True  # type: ignore[attr-defined]  # what `django.utils.log.log_response` looks at
+    return answer
 
 
 def database_trouble() -> str:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import http.client
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -20,12 +18,11 @@ from local import keys, parts
 from local.broker import Broker
 from local.pipes import Pipes, say
 from local.postgres import Postgres
-from local.process import clear_leftovers, free_port, kill_group, leave_trace, spawn, wait_for
+from local.process import clear_leftovers, free_port, kill_group, leave_trace, spawn
+from local.readiness import wait_for_pages
 
 #: Seconds that the processes get for a clean end before they are killed; the whole stop stays under five.
 PATIENCE = 2.5
-#: Seconds that the pages get to answer for the first time, and after how many a person hears that it still goes on.
-_PATIENCE, _SAY_AGAIN = 300.0, 20.0
 
 
 class AlreadyRunning(Exception):
@@ -57,15 +54,6 @@ class Running:
     since: float
     failures: int = 0
     again: float = 0.0
-
-
-def answers(url: str, seconds: float = 5) -> bool:
-    """Whether an address answers 200 now. A server that is slow, or breaks off, is not there yet."""
-    try:
-        with urllib.request.urlopen(url, timeout=seconds) as answer:
-            return bool(answer.status == 200)
-    except (OSError, http.client.HTTPException):
-        return False
 
 
 @dataclass
@@ -229,21 +217,7 @@ class Supervisor:
     def _wait_for_web(self, port: int) -> None:
         web = next(running for running in self.running if running.part.name == "web")
         url = f"http://{self.options.near}:{port}/readyz"
-
-        said = begun = time.monotonic()
-
-        def ready() -> bool:
-            nonlocal said
-            self.pipes.pump(0.02)
-            if time.monotonic() - said > _SAY_AGAIN:
-                said = time.monotonic()
-                print(
-                    f"  The pages are still starting, {said - begun:.0f} s by now; Ctrl-C gives up.",
-                    flush=True,
-                )
-            return answers(url)
-
-        wait_for(ready, "the web server", alive=lambda: web.child.poll() is None, seconds=_PATIENCE)
+        wait_for_pages(url, alive=lambda: web.child.poll() is None, meanwhile=lambda: self.pipes.pump(0.02))
 
     def _greet(self, people: list[str]) -> None:
         address = json.loads((self.options.data / "runtime.json").read_text())["INTERLOCK_PUBLIC_URL"]

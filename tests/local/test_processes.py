@@ -20,7 +20,7 @@ import pytest
 from local import binaries, keys
 from local.postgres import Postgres, clear_stale
 from local.process import clear_leftovers, free_port, leave_trace, spawn, stop
-from local.supervisor import answers
+from local.readiness import answers
 
 SLEEP = (sys.executable, "-c", "import time; time.sleep(60)", "a-mark-of-ours")
 
