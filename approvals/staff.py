@@ -60,7 +60,7 @@ def change(name: str, wanted: Change, *, actor: str, reason: str) -> Person:
         if person is None and not wanted.new:
             raise NotFound(f"nobody is called {name}; --new makes somebody new")
         if person is not None and wanted.new:
-            raise Conflict(f"{name} is there already; leave --new out")
+            raise Conflict(f"{name} is there already; leave --new out to change them")
         person = person or User.objects.create_user(name)
         led = person.is_active and person.groups.filter(name=ADMIN).exists()
         _write(person, wanted)
@@ -88,8 +88,12 @@ def _check(name: str, wanted: Change, reason: str) -> None:
         raise Invalid("name", "must be letters, digits and @ . + - _ only") from None
     if len(name) > _LONGEST:
         raise Invalid("name", f"must be at most {_LONGEST} characters")
-    if User.objects.filter(username__iexact=name).exists():
-        raise Conflict(f"somebody is called {name} already, but for capital letters")
+    alike = list(User.objects.filter(username__iexact=name).values_list("username", flat=True))
+    if alike and name not in alike:
+        raise Conflict(
+            f"somebody is called {alike[0]} already, which is the same but for capital letters; take another name, "
+            f"or change {alike[0]} without --new"
+        )
 
 
 def _write(person: User, wanted: Change) -> None:

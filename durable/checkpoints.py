@@ -106,6 +106,8 @@ def take_up(claim: Claim) -> Loaded:
     return Loaded(run, newest, over)
 
 
+#: Checkpoints that are named at either end where they are too many to name.
+_SIDE = 3
 #: Where the columns of the run and of the budget end in what `LOAD` answers.
 _RUN = len(Run._meta.concrete_fields)
 _BUDGET = _RUN + len(Budget._meta.concrete_fields)
@@ -225,3 +227,12 @@ def write(run: Run, snap: Snapshot, kind: CheckpointKind, *, attempt: int) -> No
 
 
 _dump = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
+
+
+def kept(run: Run) -> str:
+    """The numbers of the checkpoints that a run keeps, for people: all of a few, else the oldest and the newest."""
+    versions = Checkpoint.objects.filter(run=run).order_by("version").values_list("version", flat=True)
+    told = [str(version) for version in versions]
+    if not told:
+        return "none"
+    return ", ".join(told if len(told) <= 2 * _SIDE else [*told[:_SIDE], "…", *told[-_SIDE:]])

@@ -263,5 +263,9 @@ LOGGING = {
         "handlers": ["stdout"],
         "level": env_str("LOG_LEVEL", "INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR")),
     },
-    "loggers": {"django": {"level": "INFO", "handlers": [], "propagate": True}},
+    "loggers": {
+        "django": {"level": "INFO", "handlers": [], "propagate": True},
+        # Its client tells each request, and at DEBUG the whole payload.
+        "stripe": {"level": "WARNING"},
+    },
 }

@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from durable import answers, plan, runs, standing, vault, waits, wakeup
 from durable.beats import committing
-from durable.checkpoints import Snapshot, load, snapshot, write
+from durable.checkpoints import Snapshot, kept, load, snapshot, write
 from durable.digest import canonical, digest
 from durable.errors import Conflict, Incompatible, Invalid, NotFound
 from durable.journal import record
@@ -155,7 +155,7 @@ def fork(
         _refuse_forgetful(parent)
         checkpoint = Checkpoint.objects.filter(run=parent, version=version).first()
         if checkpoint is None:
-            raise NotFound(f"{run_ref} keeps no checkpoint {version}")
+            raise NotFound(f"{run_ref} keeps no checkpoint {version}; it keeps {kept(parent)}")
         if not checkpoint.next_step:
             raise Conflict(f"checkpoint {version} of {run_ref} is its end; fork an earlier one")
         standing.check(parent, seen)

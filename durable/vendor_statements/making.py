@@ -42,6 +42,14 @@ def make(number: int) -> VendorStatement:
     return made
 
 
+def wait_for_others(number: int) -> None:
+    """Return once no other process makes this statement."""
+    name = f"statement:{number}"
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", [name])
+        cursor.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", [name])
+
+
 @contextmanager
 def _alone(number: int) -> Iterator[None]:
     """See that no other process makes this statement meanwhile. The session holds it, so that a kill lets go of it."""

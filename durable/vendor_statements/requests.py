@@ -95,8 +95,11 @@ def _from(one: Account, end: datetime) -> datetime:
     return max(settled_by(one, end), end + settings.STATEMENT_AFTER_SECONDS)
 
 
-def ask(vendor: str, name: str, start: datetime, end: datetime, *, actor: str) -> StatementRequest:
-    """Let a statement be made soon: of one account, about the period from `start` up to `end`.
+def ask(
+    vendor: str, name: str, start: datetime, end: datetime, *, actor: str, announced: bool = True
+) -> StatementRequest:
+    """Let a statement be made soon: of one account, about the period from `start` up to `end`. No worker is told
+    (`announced`) where the caller goes on to make it; should it not come to that, beat finds it.
 
     Raises Invalid for an account that can't be listed and a period that is none, is too long or not over; Conflict
     where the same is on its way.
@@ -121,7 +124,8 @@ def ask(vendor: str, name: str, start: datetime, end: datetime, *, actor: str) -
             "to": end.isoformat(),
         }
         acts.record(ActKind.STATEMENT_ASKED, actor=actor, about=acts.about("statement", made.pk), body=told)
-        transaction.on_commit(announce)
+        if announced:
+            transaction.on_commit(announce)
     return made
 
 
@@ -187,6 +191,18 @@ def attempt(number: int) -> VendorStatement | None:
     with committing("wanted"):
         _put_off(number, why)
     return None
+
+
+def see_through(number: int) -> VendorStatement | None:
+    """Make one statement, or wait for whoever is making it: the statement, whoever made it. None, and the request says
+    why, where it could not be made.
+    """
+    made = attempt(number)
+    while made is None and not StatementRequest.objects.get(pk=number).trouble:
+        making.wait_for_others(number)
+        # Whoever was at it has made it or said why not; or was killed, and it is for us to make.
+        made = VendorStatement.objects.filter(pk=number).first() or attempt(number)
+    return made
 
 
 def _put_off(number: int, why: str) -> None:

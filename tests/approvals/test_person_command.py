@@ -62,8 +62,8 @@ def test_who_is_switched_off_is_out_at_once_and_may_come_back(sign_in: SignIn) -
     [
         (("nobody", "--role", "admin"), "nobody is called nobody"),
         (("alice", "--role", "boss"), "role: must be one of reviewer, operator, auditor, admin"),
-        (("alice", "--new"), "alice already"),
-        (("Alice", "--new"), "but for capital letters"),
+        (("alice", "--new"), "alice is there already; leave --new out to change them"),
+        (("Alice", "--new"), "called alice already, which is the same but for capital letters"),
         (("a b", "--new"), "name: must be letters"),
         (("ada", "--take", "admin"), "ada is the last admin"),
         (("ada", "--off"), "ada is the last admin"),

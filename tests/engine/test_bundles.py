@@ -227,6 +227,16 @@ def test_an_existing_file_is_not_written_over_and_nothing_is_left_of_an_empty_bu
     assert (code, (tmp_path / "none.zip").exists()) == (2, False) and "nothing was written" in told
 
 
+def test_a_bundle_of_nobodys_events_or_to_nowhere_says_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "made.zip"
+    assert said("bundle", str(file)) == (
+        2,
+        "say whose events: --run REF or --effect KEY, each as often as you like\n",
+    )
+    code, told = said("bundle", str(tmp_path / "none" / "made.zip"), "--run", "run-none")
+    assert (code, file.exists()) == (2, False) and "can't be written (No such file" in told
+
+
 # The small verifier itself.
 
 

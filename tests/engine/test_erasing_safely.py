@@ -148,6 +148,9 @@ def test_after_a_restore_the_list_erases_all_of_it_once_more(vendor: Vendor, kep
     assert said("erase", "--again", str(kept_outside))[1].strip() == "All of it is erased."
     kept_outside.write_text("nonsense")
     assert said("erase", "--again", str(kept_outside))[0] == 2
+    gone = str(kept_outside.with_name("nope"))
+    code, why = said("erase", "--again", gone)
+    assert code == 2 and why.startswith(f"--again: {gone} can't be read (") and "--list" in why
 
 
 def test_the_command_shows_first_and_erases_only_what_it_has_shown(vendor: Vendor) -> None:
@@ -157,7 +160,9 @@ def test_the_command_shows_first_and_erases_only_what_it_has_shown(vendor: Vendo
     assert code == 0 and "2 runs would be erased at once" in shown and not Erasure.objects.exists()
     seen = shown.split("--seen ")[1].split()[0]
     rest = ["--reason", "asked", "--others", "erase", "--actor", "ada"]
-    assert said("erase", *names, "--seen", "0" * 24, *rest)[0] == 2
+    code, anew = said("erase", *names, "--seen", "0" * 24, *rest)
+    assert code == 2 and anew.startswith("--seen is out of date") and anew.endswith(shown)
+    assert not Erasure.objects.exists()
     code, done = said("erase", *names, "--seen", seen, *rest)
     assert (code, done.strip()) == (0, f"Erasure {Erasure.objects.get().pk}: 2 runs erased, 0 wait.")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from durable import journal, retention, runner, runs, steering
+from durable import checkpoints, journal, retention, runner, runs, steering
 from durable.author import Budget, GiveUp, Money, Next, RunContext, hours, step
 from durable.context import wish
 from durable.errors import Conflict, NotFound
@@ -115,7 +115,7 @@ def test_a_run_with_something_unsettled_is_not_forked() -> None:
 
 def test_a_checkpoint_that_is_not_there_or_is_the_end_is_no_base() -> None:
     run = walked()
-    with pytest.raises(NotFound, match="keeps no checkpoint 99"):
+    with pytest.raises(NotFound, match=r"keeps no checkpoint 99; it keeps 1, 2, 3, 4$"):
         forked(run, 99)
     with pytest.raises(Conflict, match="is its end"):
         forked(run, 4)
@@ -276,3 +276,14 @@ def waiting() -> int:
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
         )
         return int(cursor.fetchone()[0])
+
+
+def test_of_many_checkpoints_the_oldest_and_the_newest_are_named() -> None:
+    run = walked()
+    only = Checkpoint.objects.get(run=run, version=1)
+    for version in range(5, 11):
+        only.pk, only.version = None, version
+        only.save()
+    assert checkpoints.kept(run) == "1, 2, 3, …, 8, 9, 10"
+    Checkpoint.objects.filter(run=run).delete()
+    assert checkpoints.kept(run) == "none"

@@ -74,6 +74,24 @@ def test_what_no_root_outside_covers_is_counted_and_dated(run: Run) -> None:
     assert any(line.startswith(everything) for line in verify()[1])
 
 
+def test_a_file_of_roots_at_hand_is_named_and_not_believed_unasked(
+    run: Run, settings: Any, file: Path
+) -> None:
+    settings.INTERLOCK_ANCHOR_FILE = str(file)
+    code, told = verify()
+    assert code == 0 and any(f"pass --anchors {file} to hold them" in line for line in told)
+    assert any(line.startswith("NOT PROVEN") for line in told)
+    tell(run, 2)
+    assert not any("to hold them" in line for line in verify("--anchors", str(file))[1])
+    file.unlink()
+    assert not any("to hold them" in line for line in verify()[1])
+
+
+def test_a_file_of_anchors_that_can_not_be_read_is_named_with_its_argument(tmp_path: Path) -> None:
+    code, [told] = verify("--anchors", str(tmp_path / "nope"))
+    assert code == 2 and told.startswith(f"--anchors: {tmp_path / 'nope'} can't be read (No such file")
+
+
 def test_work_that_goes_on_meanwhile_is_no_finding(run: Run) -> None:
     with elsewhere() as opened:
         opened.execute(rooted.INSERT, [run.ref])

@@ -1,10 +1,10 @@
 """`manage.py erase customer:ann@example.org …`: have a person's data erased.
 
-Without `--seen` it shows what would go, and with which `--seen` it then goes: nothing else than what was shown. Names
-given as arguments stand in the shell's history; `-` reads them from standard input, a line each. Of more runs than
-ERASE_ALONE_LIMIT it is done once a second person has asked for the same. `--list` prints what
-was erased, for keeping outside; after a restore `--again FILE` erases all of such a list once more. Exit code 0 where
-all is erased, 1 where something waits, 2 for a refusal.
+Without `--seen` it shows what would go, and with which `--seen` it then goes: nothing else than what was shown. Where
+that has changed, nothing is done, and it shows the new state. Names given as arguments stand in the shell's history;
+`-` reads them from standard input, a line each. Of more runs than ERASE_ALONE_LIMIT it is done once a second person has
+asked for the same. `--list` prints what was erased, for keeping outside; after a restore `--again FILE` erases all of
+such a list once more. Exit code 0 where all is erased, 1 where something waits, 2 for a refusal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from approvals.erasure_forms import called
 from approvals.erasures import Look
 from durable import erased, erasing, erasure_list, erasure_orders
 from durable.concerned import Called
-from durable.errors import InterlockError, Invalid
+from durable.errors import InterlockError, Invalid, Moved
 from durable.models import Erasure, ErasureRun
 from durable.states import EraseReason, ErasureState
 
@@ -85,8 +85,13 @@ class Command(BaseCommand):
         self._see_through(made)
 
     def _again(self, file: str, actor: str) -> list[Erasure]:
-        with Path(file).open(encoding="utf-8", errors="replace") as lines:
-            found, torn = erasure_list.read(lines)
+        try:
+            with Path(file).open(encoding="utf-8", errors="replace") as lines:
+                found, torn = erasure_list.read(lines)
+        except OSError as error:
+            raise Invalid(
+                "--again", f"{file} can't be read ({error.strerror}): name the list that --list printed"
+            ) from None
         if torn and not found:
             raise Invalid("again", f"{file} is no list of erasures")
         for no in torn:
@@ -98,21 +103,29 @@ class Command(BaseCommand):
 
     def _asked(self, names: list[Called], actor: str, options: dict[str, Any]) -> list[Erasure]:
         if not options["seen"]:
-            for line in told(erasures.look(names, thoroughly=options["thoroughly"])):
-                self.stdout.write(line)
+            self._show(names, options)
             return []
         if not options["reason"]:
             raise Invalid("reason", f"say why: --reason {', '.join(REASONS)}")
-        asked = erasures.ask(
-            names,
-            actor=actor,
-            seen=options["seen"],
-            reason=REASONS[options["reason"]],
-            reference=options["reference"],
-            others=options["others"],
-            thoroughly=options["thoroughly"],
-        )
+        try:
+            asked = erasures.ask(
+                names,
+                actor=actor,
+                seen=options["seen"],
+                reason=REASONS[options["reason"]],
+                reference=options["reference"],
+                others=options["others"],
+                thoroughly=options["thoroughly"],
+            )
+        except Moved:
+            self.stderr.write("--seen is out of date: this is not what it showed. As it stands now:")
+            self._show(names, options)
+            sys.exit(REFUSED)
         return [asked]
+
+    def _show(self, names: list[Called], options: dict[str, Any]) -> None:
+        for line in told(erasures.look(names, thoroughly=options["thoroughly"])):
+            self.stdout.write(line)
 
     def _see_through(self, made: list[Erasure]) -> None:
         """Erase what can be at once, and say what waits."""

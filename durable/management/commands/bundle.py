@@ -29,11 +29,17 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Prints what went in. Exit code 2 where the file exists, or there is no such event: then none is left."""
         file: Path = options["file"]
+        if not options["run"] and not options["effect"]:
+            self.stderr.write("say whose events: --run REF or --effect KEY, each as often as you like")
+            sys.exit(REFUSED)
         try:
             with file.open("xb") as out, snapshot() as wire:
                 found = bundle.write(out, wire, runs=options["run"], effects=options["effect"])
         except FileExistsError:
             self.stderr.write(f"{file} exists: name another file")
+            sys.exit(REFUSED)
+        except OSError as error:
+            self.stderr.write(f"{file} can't be written ({error.strerror}): name another file")
             sys.exit(REFUSED)
         if not found.events:
             file.unlink()

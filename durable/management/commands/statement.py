@@ -1,7 +1,8 @@
 """`manage.py statement --from 2026-11-29 --to 2026-11-30`: hold vendors' accounts of a period against the ledger, now.
 
 `--to` is the first moment that no longer counts. Without a period it is the last day, in UTC, that has settled: not
-yesterday yet in the first hour after midnight. Prints what was found, a line for each kind and currency. Exit code 0
+yesterday yet in the first hour after midnight. Prints what was found, a line for each kind and currency, also where
+a worker came first and made it. Exit code 0
 where all of it agrees or is explained, 1 where something is to be explained, 2 where a statement could not be made.
 """
 
@@ -49,7 +50,10 @@ class Command(BaseCommand):
                 raise Invalid("vendor", f"must be one whose account a tool can list: {known}")
             start, end = _period(options["start"], options["end"], accounts)
             actor = options["actor"] or getpass.getuser()
-            numbers = [requests.ask(one.vendor, one.account, start, end, actor=actor).pk for one in accounts]
+            numbers = [
+                requests.ask(one.vendor, one.account, start, end, actor=actor, announced=False).pk
+                for one in accounts
+            ]
         except InterlockError as refusal:
             self.stderr.write(str(refusal))
             sys.exit(REFUSED)
@@ -60,10 +64,9 @@ class Command(BaseCommand):
         sys.exit(max(codes))
 
     def _made(self, number: int) -> int:
-        made = requests.attempt(number)
+        made = requests.see_through(number)
         if made is None:
-            request = StatementRequest.objects.get(pk=number)
-            why = request.trouble or "another process is making it"
+            why = StatementRequest.objects.get(pk=number).trouble
             self.stderr.write(f"Statement {number} could not be made: {why}")
             return REFUSED
         for line in lines(made):

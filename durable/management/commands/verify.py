@@ -12,9 +12,10 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from durable.errors import InterlockError
+from durable.errors import InterlockError, Invalid
 from durable.management.commands.start import REFUSED
 from durable.roots import proofs, signing, verify
 from durable.roots.merkle import sides
@@ -66,6 +67,8 @@ class Command(BaseCommand):
             raise signing.NoKey(
                 "no public key to hold signatures against: give --key, or set INTERLOCK_PUBLIC_KEYS"
             )
+        for file in options["anchors"]:
+            _readable(file)
         report, found = Report(), 0
         lines = _lines(options["anchors"]) if options["anchors"] else None
         with snapshot() as wire:
@@ -75,7 +78,9 @@ class Command(BaseCommand):
                 found += 1
                 if found <= SHOWN:
                     self.stdout.write(f"FOUND {finding}")
-        for line in _told(report, found, payloads=not options["without_payloads"]):
+        at_hand = Path(settings.INTERLOCK_ANCHOR_FILE)
+        hint = at_hand if lines is None and at_hand.is_file() else None
+        for line in _told(report, found, payloads=not options["without_payloads"], hint=hint):
             self.stdout.write(line)
         return 1 if found else 0
 
@@ -89,14 +94,25 @@ class Command(BaseCommand):
         return 0 if event.proven else 1
 
 
+def _readable(file: Path) -> None:
+    """Raise Invalid where a file can't be read: before hours are spent on the rest."""
+    try:
+        file.open("rb").close()
+    except OSError as error:
+        raise Invalid(
+            "--anchors",
+            f"{file} can't be read ({error.strerror}): name a file of roots that was kept outside",
+        ) from None
+
+
 def _lines(files: Iterable[Path]) -> Iterator[str]:
     for file in files:
         with file.open(encoding="utf-8", errors="replace") as opened:
             yield from opened
 
 
-def _told(report: Report, found: int, *, payloads: bool) -> Iterator[str]:
-    """What was gone through, and the window in which nothing can be proven."""
+def _told(report: Report, found: int, *, payloads: bool, hint: Path | None) -> Iterator[str]:
+    """What was gone through, and the window in which nothing can be proven; `hint` is a file that could shorten it."""
     walked, covered, kept, held = report.walked, report.covered, report.kept, report.held
     if found > SHOWN:
         yield f"… and {found - SHOWN:,} more"
@@ -115,6 +131,11 @@ def _told(report: Report, found: int, *, payloads: bool) -> Iterator[str]:
             f"NOT PROVEN: {window.events:,} events since {since}, which no root outside covers: "
             "a superuser of the database could have changed them, and nobody would know"
         )
+        if hint is not None:
+            yield (
+                f"Roots are kept in {hint}: pass --anchors {hint} to hold them against it. It proves nothing against "
+                "whoever could change that file too"
+            )
     yield f"{found:,} findings" if found else "everything holds"
 
 
