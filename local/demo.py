@@ -10,12 +10,14 @@ import itertools
 import random
 import time
 from collections.abc import Iterator
+from threading import Event
 from typing import Any
 
 from django.conf import settings
 from django.db import Error, connection
 
 from durable import acts, runs
+from durable.errors import UnknownAgent
 from durable.journal import ENGINE
 from durable.models import Run, Wait
 from durable.states import WaitKind, WaitState
@@ -77,6 +79,12 @@ def _named(users: list[Any]) -> str:
     return ", ".join(f"{user.username} ({access.role(user).lower()})" for user in users)
 
 
+_NO_DESK = (
+    "no tickets come: their agent is not there; name durable.agents.refund_desk in INTERLOCK_AGENTS "
+    "beside your own modules, or start with --no-demo"
+)
+
+
 def stream() -> None:
     """Write tickets for as long as the process lives: a burst if there are no runs yet, then one every few seconds."""
     vendor, began = Vendor(settings.SHOP_API_BASE), time.monotonic()
@@ -91,6 +99,9 @@ def stream() -> None:
             for _ in range(first or 1):
                 write_ticket(vendor, next(scenes))
             first = 0
+        except UnknownAgent:
+            print(_NO_DESK, flush=True)
+            Event().wait()  # until it is told to end: one that ended would be started again
         except VendorAway as error:
             print(f"the vendor is away: {error}", flush=True)
         except Error as error:

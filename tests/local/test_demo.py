@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group, User
 
-from durable import runner, runs
-from durable.models import Wait
+from durable import plan, runner, runs
+from durable.models import Run, Wait
 from durable.states import RunState, WaitKind
 from local import demo, keys, tickets
 from local.vendor import Vendor as Client
@@ -102,3 +102,24 @@ def test_with_enough_gates_open_no_ticket_is_written_that_would_need_a_person(
 
     assert demo.open_gates() == 1
     assert not any(scene.waits for scene in following)
+
+
+def test_where_the_desk_is_not_among_the_agents_no_ticket_comes_and_it_is_said_once(
+    vendor: Vendor, settings: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Over(Exception):
+        """The process is told to end."""
+
+    def end(_: object) -> None:
+        raise Over
+
+    settings.SHOP_API_BASE = vendor.url
+    monkeypatch.setattr("local.demo.Event.wait", end)
+    monkeypatch.setattr(plan, "_agents", {})
+    with pytest.raises(Over):
+        demo.stream()
+    said = capsys.readouterr().out
+    assert (
+        said.count("no tickets come") == 1 and "name durable.agents.refund_desk in INTERLOCK_AGENTS" in said
+    )
+    assert not Run.objects.exists()
