@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import Q
 
-from approvals import differences, opened
+from approvals import differences, moments, opened
 from approvals.errors import Difference
 from approvals.models import Gate
 from approvals.queries import alike, earlier, erasures, events, inbox, news, words
@@ -18,7 +19,7 @@ from durable import present, tools
 from durable.clock import db_now
 from durable.digest import canonical
 from durable.errors import InterlockError
-from durable.models import Effect
+from durable.models import Effect, Stop
 from durable.states import EffectState, EventKind
 from durable.text import quoted
 
@@ -47,6 +48,7 @@ def detail(
     return {
         "gate": _gate(gate, effect, late=news.late(gate, queue["now"])),
         "erased": erasures.note(effect.run),
+        "stopped": _stopped(effect) if gate.state in LIVE else "",
         **facts(gate, read=read),
         **given.people(gate, recorded),
         "budget": _budget(gate, effect),
@@ -130,6 +132,19 @@ def _gate(gate: Gate, effect: Effect, *, late: bool) -> dict[str, Any]:
         "act_by": gate.act_by,
         "act_within": gate.act_within,
     }
+
+
+def _stopped(effect: Effect) -> str:
+    """Empty, or the order by which nothing of this leaves: whoever says yes should know that it will wait."""
+    agent, tool = effect.run.agent, effect.tool
+    ours = Q(scope="all") | Q(scope="agent", name=agent) | Q(scope="tool", name=tool)
+    order = Stop.objects.filter(ours, lifted_at=None).order_by("pk").first()
+    if order is None:
+        return ""
+    what = "at all" if order.scope == "all" else f"of {order.scope} {quoted(order.name)}"
+    since = f"Nothing {what} leaves since {moments.whole(order.at)}"
+    by = f"by order of {quoted(order.actor)}: {quoted(order.reason)}"
+    return f"{since}, {by}. What is approved meanwhile waits until an operator lifts the order."
 
 
 def _payload_title(gate: Gate, *, late: bool) -> str:
