@@ -12,6 +12,7 @@ from approvals import access, opened
 from approvals.capabilities import Capability
 from approvals.models import Gate
 from approvals.queries import words
+from approvals.typed import written
 from durable import tools
 from durable.errors import InterlockError
 from durable.sql import answers
@@ -62,7 +63,10 @@ def about_the_same(user: Any, gate: Gate) -> dict[str, Any] | None:
         "rows": [_row(row) for row in rows[:SHOWN]],
         "words": _words(rows, cut=len(found) > READ),
         "links": [
-            {"href": f"{ledger}?{urlencode({'q': value})}", "label": f"All about {words.thing(kind, value)}"}
+            {
+                "href": f"{ledger}?{urlencode({'q': written([('', value)])})}",
+                "label": f"All about {words.thing(kind, value)}",
+            }
             for kind, value in subjects.items()
             if ledger and rows
         ],

@@ -53,7 +53,7 @@ def _line(hold: LegalHold, runs: Mapping[int, int]) -> dict[str, Any]:
         "lifted_at": hold.lifted_at,
         "lifted": said.lifted,
         "runs": pages.words(runs.get(hold.pk, 0)) if hold.lifted_at is None else "",
-        "trouble": hold.trouble,
+        "trouble": hold.trouble if hold.lifted_at is None else "",
     }
 
 

@@ -217,6 +217,15 @@ def test_what_was_moved_before_is_summed_and_all_of_it_is_one_link_away(sign_in:
     assert [link["href"] for link in history["links"]] == [f"{reverse('ledger')}?q=8812"]
 
 
+def test_the_link_to_all_that_was_moved_before_is_understood_whatever_the_name(sign_in: SignIn) -> None:
+    factories.gate(order="shop:8812")
+    gate = factories.gate(order="shop:8812")
+    alice = sign_in(factories.person("alice"))
+    (link,) = alice.get(reverse("gate", args=[gate.pk])).context["history"]["links"]
+    ledger = alice.get(link["href"]).context
+    assert ledger["problems"] == [] and ledger["page"]["total"] == "2"
+
+
 @pytest.mark.parametrize(
     ("now", "says"),
     [

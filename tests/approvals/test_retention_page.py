@@ -136,13 +136,15 @@ def test_a_hold_is_set_and_lifted_and_what_is_held_says_so(sign_in: SignIn, scop
         reverse("dossier-subject", args=[hash]), reverse("effect", args=[run.effects.get().key]),
     ):  # fmt: skip
         assert f"Hold {hold.pk}, set by" in rita.get(address).content.decode(), address
+    LegalHold.objects.update(trouble="too many names")
     listed = rita.get(reverse("legal-holds")).content.decode()
-    assert "Ann goes to court" in listed and "Stands" in listed
+    assert "Ann goes to court" in listed and "Stands" in listed and "nothing at all is deleted" in listed
     lifting = reverse("hold-liftings", args=[hold.pk])
     assert rita.post(lifting, {"reason": ""}).status_code == 422
     assert rita.post(lifting, {"reason": "settled"}).status_code == 303
     assert rita.post(lifting, {"reason": "settled"}).status_code == 409
     assert "Under legal hold" not in rita.get(reverse("run", args=[run.ref])).content.decode()
+    assert "nothing at all is deleted" not in rita.get(reverse("legal-holds")).content.decode()
 
 
 @pytest.mark.parametrize(
