@@ -27,7 +27,7 @@ def save(person: User, name: str, text: str) -> RunView:
         User.objects.select_for_update().get(pk=person.pk)  # one of two at once is the later one
         mine = RunView.objects.filter(person=person)
         if mine.filter(name=name).exists():
-            raise Conflict(f"You have a view called {name} already; take another name, or delete that one")
+            raise Conflict("You have a view of this name already; take another name, or delete that one")
         if mine.count() >= MOST:
             raise Conflict(f"You have {MOST} views; delete one first")
         made = RunView.objects.create(person=person, name=name, query=str(query))

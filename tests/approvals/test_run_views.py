@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from approvals.models import RunView
 from approvals.run_views import MOST
+from durable.models import LedgerEvent
 from tests import factories
 from tests.approvals.conftest import SignIn
 
@@ -35,6 +36,12 @@ def test_a_view_needs_a_name_of_its_own_and_a_query_that_is_right(olga: Client) 
     assert keep(olga, "All", "") == 422
     assert keep(olga, "Bad", "older-than:soon") == 422
     assert RunView.objects.count() == 1
+
+
+def test_the_log_of_what_was_refused_holds_no_name_of_a_view(olga: Client) -> None:
+    assert [keep(olga, "ann@example.org", "status:failed") for _ in range(2)] == [303, 409]
+    refused = LedgerEvent.objects.get(kind="refused")
+    assert "a view of this name already" in refused.body and "ann@example.org" not in refused.body
 
 
 def test_there_are_at_most_as_many_views_as_can_stand_beside_each_other(olga: Client) -> None:
