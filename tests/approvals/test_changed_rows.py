@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
@@ -136,3 +137,9 @@ def test_one_changed_box_of_a_run_leaves_the_rest_of_its_dossier_readable() -> N
     (case,) = client().get(reverse("dossier-effect", args=[gate.effect.key])).context["cases"]
     assert json.loads(case["payload"]) == TAMPERED
     assert [one["words"] for round in case["rounds"] for one in round["answers"]] == ["no receipt"]
+
+
+def test_a_body_is_read_in_no_parallel_plan_for_older_servers_catch_no_error_there() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT proparallel::text FROM pg_proc WHERE proname = 'durable_body'")
+        assert cursor.fetchall() == [("u",)]
